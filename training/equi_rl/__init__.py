@@ -1,0 +1,1 @@
+"""Training half of the project: simulated world, networks, agents, export."""
