@@ -1,0 +1,308 @@
+"""The policy contract: everything about observation and action that travels with the weights.
+
+`contract.json` lies beside `policy.safetensors`. The training environment and the robot build
+their observation and decode their action from the same contract, so nothing about either is
+configured twice. Reading is strict: an unknown, missing, mistyped or out-of-range field is refused
+by name, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar, get_type_hints
+
+CONTRACT_VERSION = 1
+ACTION_ORDER = ("w", "x", "y", "z", "r")
+"""Order of the policy vector: closedness, three steps along base_link axes, yaw step."""
+
+T = TypeVar("T")
+
+
+class ContractError(ValueError):
+    """A contract is malformed, of another version, or does not match; names the field."""
+
+    def __init__(self, field_name: str, problem: str) -> None:
+        super().__init__(f"contract field '{field_name}': {problem}")
+        self.field_name = field_name
+
+
+@dataclass(frozen=True)
+class ImageSpec:
+    """How the top-down depth observation is drawn; the defaults are the paper's and the 2F-85's."""
+
+    size_px: int = 84
+    """Rows and columns of the square image."""
+    view_m: float = 0.40
+    """Side of the square seen by the image, centred on the TCP [m]."""
+    camera_above_tcp_m: float = 0.06
+    """Height of the virtual orthographic camera above the TCP [m]; depth counts from there."""
+    finger_width_m: float = 0.022
+    """Extent of a drawn finger across the closing axis [m]."""
+    finger_thickness_m: float = 0.022
+    """Extent of a drawn finger along the closing axis, outwards from its pad [m]."""
+    max_opening_m: float = 0.085
+    """Gap between the pads of the fully open gripper [m]."""
+    goal_pad_m: float = 0.09
+    """Side of the goal pad, drawn only for tasks that have one [m]."""
+    goal_pad_depth_m: float = 0.02
+    """How much deeper than the table the goal pad is drawn [m]."""
+
+    def __post_init__(self) -> None:
+        _require(self.size_px >= 8, "image.size_px", self.size_px, "at least 8")
+        for name in ("view_m", "finger_width_m", "finger_thickness_m", "max_opening_m"):
+            _require_positive("image", self, name)
+        for name in ("camera_above_tcp_m", "goal_pad_m", "goal_pad_depth_m"):
+            _require(
+                0 <= getattr(self, name) < math.inf, f"image.{name}", getattr(self, name), ">= 0"
+            )
+
+    @property
+    def pixel_m(self) -> float:
+        """Side of one pixel on the table [m]."""
+        return self.view_m / self.size_px
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """What one unit of the policy vector means on the robot."""
+
+    max_step_m: float = 0.05
+    """Largest step along each base_link axis [m]; policy +-1 maps to it."""
+    max_yaw_step_rad: float = math.pi / 8
+    """Largest turn of the gripper about the vertical [rad]; policy +-1 maps to it."""
+
+    def __post_init__(self) -> None:
+        _require_positive("action", self, "max_step_m")
+        _require_positive("action", self, "max_yaw_step_rad")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The box that the TCP may not leave, in base_link [m]."""
+
+    x_min_m: float = 0.3
+    x_max_m: float = 0.7
+    y_min_m: float = -0.2
+    y_max_m: float = 0.2
+    z_min_m: float = 0.01
+    z_max_m: float = 0.25
+
+    def __post_init__(self) -> None:
+        for axis in "xyz":
+            low, high = getattr(self, f"{axis}_min_m"), getattr(self, f"{axis}_max_m")
+            _require(
+                math.isfinite(low) and math.isfinite(high) and low < high,
+                f"workspace.{axis}_min_m",
+                (low, high),
+                f"finite and below {axis}_max_m",
+            )
+
+    @property
+    def lower_m(self) -> tuple[float, float, float]:
+        """Corner with the smallest coordinates [m]."""
+        return (self.x_min_m, self.y_min_m, self.z_min_m)
+
+    @property
+    def upper_m(self) -> tuple[float, float, float]:
+        """Corner with the largest coordinates [m]."""
+        return (self.x_max_m, self.y_max_m, self.z_max_m)
+
+    @property
+    def centre_xy_m(self) -> tuple[float, float]:
+        """Centre of the box on the table [m]: the pivot of the task's rotations."""
+        return ((self.x_min_m + self.x_max_m) / 2, (self.y_min_m + self.y_max_m) / 2)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the weights come from; says nothing about how to run them."""
+
+    code_version: str = "unknown"
+    agent: str = "unknown"
+    preset: str = "unknown"
+    seed: int = 0
+    environment_steps: int = 0
+    gradient_steps: int = 0
+    evaluation_successes: int = 0
+    evaluation_episodes: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("environment_steps", "gradient_steps", "evaluation_episodes"):
+            _require(
+                getattr(self, name) >= 0, f"provenance.{name}", getattr(self, name), "at least 0"
+            )
+        _require(
+            0 <= self.evaluation_successes <= self.evaluation_episodes,
+            "provenance.evaluation_successes",
+            self.evaluation_successes,
+            f"between 0 and evaluation_episodes = {self.evaluation_episodes}",
+        )
+
+
+@dataclass(frozen=True)
+class PolicyContract:
+    """One policy's whole interface. Immutable; JSON in and out."""
+
+    task: str
+    group: str = "C4"
+    image: ImageSpec = field(default_factory=ImageSpec)
+    action: ActionSpec = field(default_factory=ActionSpec)
+    workspace: Workspace = field(default_factory=Workspace)
+    control_period_s: float = 0.5
+    """Least time from one policy step to the next on the robot [s]."""
+    max_steps: int = 50
+    """Steps after which an episode is truncated."""
+    network: Mapping[str, Any] = field(default_factory=dict)
+    """Network layout, read by the policy package; plain JSON values."""
+    weights_sha256: str = ""
+    """Digest of the weights file; empty until exported."""
+    provenance: Provenance = field(default_factory=Provenance)
+    version: int = CONTRACT_VERSION
+
+    def __post_init__(self) -> None:
+        _require(
+            self.version == CONTRACT_VERSION,
+            "version",
+            self.version,
+            f"{CONTRACT_VERSION}; export the policy again with this version of the code",
+        )
+        _require(
+            re.fullmatch(r"[a-z][a-z0-9_]*", self.task) is not None,
+            "task",
+            self.task,
+            "a lower-case identifier such as block_picking",
+        )
+        _require(
+            re.fullmatch(r"[CD][1-9][0-9]*", self.group) is not None,
+            "group",
+            self.group,
+            "C<n> or D<n>, for example C4",
+        )
+        _require_positive("", self, "control_period_s")
+        _require(self.max_steps >= 1, "max_steps", self.max_steps, "at least 1")
+        _require(
+            re.fullmatch(r"([0-9a-f]{64})?", self.weights_sha256) is not None,
+            "weights_sha256",
+            self.weights_sha256,
+            "64 lower-case hexadecimal digits, or empty before export",
+        )
+        # A JSON round trip both checks that the layout is plain data and detaches it from the caller.
+        try:
+            plain = json.loads(json.dumps(dict(self.network), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise ContractError("network", f"holds a value that JSON cannot ({error})") from error
+        object.__setattr__(self, "network", MappingProxyType(plain))
+
+    def to_json(self) -> str:
+        """The contract as indented JSON with every field present."""
+        plain = {
+            spec.name: _to_plain(getattr(self, spec.name)) for spec in dataclasses.fields(self)
+        }
+        return json.dumps(plain, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> PolicyContract:
+        """Read a contract; raises ContractError that names the offending field."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ContractError("(file)", f"is not JSON: {error}") from error
+        # Said first, because another version may well have other fields.
+        if isinstance(data, dict) and data.get("version", CONTRACT_VERSION) != CONTRACT_VERSION:
+            _require(False, "version", data["version"], f"{CONTRACT_VERSION}; export again")
+        return _build(cls, data, "")
+
+    def save(self, path: Path) -> None:
+        """Write the contract; a reader sees either the old file or the whole new one."""
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text(self.to_json(), encoding="utf-8")
+        os.replace(partial, path)
+
+    @classmethod
+    def load(cls, path: Path) -> PolicyContract:
+        """Read a contract file."""
+        if not path.is_file():
+            raise ContractError(
+                "(file)", f"{path} does not exist; a policy folder holds contract.json"
+            )
+        return cls.from_json(path.read_text(encoding="utf-8"))
+
+    def require_match(self, other: PolicyContract) -> None:
+        """Raise ContractError if `other` sees or acts differently; names the first such field.
+
+        Weights, network layout and provenance may differ: they do not change what the policy sees
+        or what its actions mean.
+        """
+        for name in ("task", "image", "action", "workspace", "control_period_s", "max_steps"):
+            _require_same(name, getattr(self, name), getattr(other, name))
+
+
+def _require(condition: bool, name: str, value: object, allowed: str) -> None:
+    if not condition:
+        raise ContractError(name, f"is {value!r}; it must be {allowed}")
+
+
+def _require_positive(prefix: str, spec: object, name: str) -> None:
+    value = getattr(spec, name)
+    full_name = f"{prefix}.{name}" if prefix else name
+    _require(math.isfinite(value) and value > 0, full_name, value, "a positive number")
+
+
+def _require_same(name: str, mine: Any, theirs: Any) -> None:
+    if dataclasses.is_dataclass(mine):
+        for spec in dataclasses.fields(mine):
+            _require_same(
+                f"{name}.{spec.name}", getattr(mine, spec.name), getattr(theirs, spec.name)
+            )
+    elif mine != theirs:
+        raise ContractError(name, f"is {mine!r} here and {theirs!r} in the other contract")
+
+
+def _to_plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _build(cls: type[T], data: Any, prefix: str) -> T:
+    """A dataclass from a JSON object, strict about names and types."""
+    if not isinstance(data, dict):
+        raise ContractError(prefix or "(file)", f"is {data!r}; it must be a JSON object")
+    hints = get_type_hints(cls)
+    names = [spec.name for spec in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    for name in data:
+        if name not in names:
+            raise ContractError(_join(prefix, name), f"is unknown; known here: {', '.join(names)}")
+    values: dict[str, Any] = {}
+    for name in names:
+        if name not in data:
+            raise ContractError(_join(prefix, name), "is missing")
+        values[name] = _typed(hints[name], data[name], _join(prefix, name))
+    return cls(**values)
+
+
+def _typed(expected: Any, value: Any, name: str) -> Any:
+    if dataclasses.is_dataclass(expected) and isinstance(expected, type):
+        return _build(expected, value, name)
+    if expected is float and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if expected is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if expected is str and isinstance(value, str):
+        return value
+    if expected not in (int, float, str) and isinstance(value, dict):
+        return value
+    wanted = {int: "a whole number", float: "a number", str: "a string"}.get(expected, "an object")
+    raise ContractError(name, f"is {value!r}; it must be {wanted}")
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
