@@ -194,7 +194,7 @@ class PolicyContract:
             self.weights_sha256,
             "64 lower-case hexadecimal digits, or empty before export",
         )
-        # A JSON round trip both checks that the layout is plain data and detaches it from the caller.
+        # A JSON round trip checks that the layout is plain data and detaches it from the caller.
         try:
             plain = json.loads(json.dumps(dict(self.network), allow_nan=False))
         except (TypeError, ValueError) as error:
