@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from equi_core.action import ActionError, ClipReason, clip_to_limits, decode, encode
-from equi_core.contract import ActionSpec, Workspace
 from hypothesis import given
 from hypothesis import strategies as st
+
+from equi_core.action import ActionError, ClipReason, clip_to_limits, decode, encode
+from equi_core.contract import ActionSpec, Workspace
 
 SPEC, BOX = ActionSpec(), Workspace()
 unit = st.floats(-1.0, 1.0)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 import pytest
+
 from equi_core.contract import (
     ActionSpec,
     ContractError,

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from equi_core import geometry as geo
 from hypothesis import given
 from hypothesis import strategies as st
+
+from equi_core import geometry as geo
 
 angles = st.floats(-20.0, 20.0)
 coordinates = st.floats(-2.0, 2.0)

@@ -6,6 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from equi_core.contract import ImageSpec
 from equi_core.observation import (
     ObservationError,
@@ -14,8 +17,6 @@ from equi_core.observation import (
     heights_from_points,
     pixel_centres_m,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 IMAGE = ImageSpec()
 TCP = np.array([0.5, 0.0, 0.2])
