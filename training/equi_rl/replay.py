@@ -1,0 +1,280 @@
+"""Episode memory: whole episodes, compact, with demonstrations that are never evicted.
+
+A frame costs one 16-bit depth plane and one flag, so 100,000 transitions of 84 x 84 images fit in
+under 2 GiB. Observation t and observation t + 1 share storage: an episode of T steps holds T + 1
+frames. `terminated` (the task ended, no future) and `truncated` (time ran out, the future is
+merely unseen) are kept apart, because only the first one stops bootstrapping.
+
+With a folder, every episode is also written to disk as it arrives; a killed run reads them back
+and continues with the same memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_core.contract import ACTION_ORDER
+
+DEPTH_STEP_M = 1e-5
+"""Resolution of a stored depth [m]: 10 micrometres, so 16 bits reach 0.655 m."""
+_MAX_DEPTH_M = DEPTH_STEP_M * np.iinfo(np.uint16).max
+_FILE_PATTERN = "episode_*.npz"
+
+
+class ReplayError(ValueError):
+    """An episode or request that the memory cannot take; says what is wrong with it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """One whole episode of T steps. Arrays are not copied; do not write to them."""
+
+    depth: NDArray[np.uint16]
+    """Depth planes (T + 1, S, S) in units of DEPTH_STEP_M."""
+    holding: NDArray[np.bool_]
+    """Holding flag (T + 1,)."""
+    action: NDArray[np.float32]
+    """Executed policy vectors (T, 5)."""
+    reward: NDArray[np.float32]
+    """Rewards (T,)."""
+    terminated: bool
+    """Whether the last step ended the task (success or failure)."""
+    expert_action: NDArray[np.float32]
+    """What the expert would have done at each step (T, 5); NaN rows where nobody was asked."""
+    is_demonstration: bool = False
+
+    def __post_init__(self) -> None:
+        steps = len(self.action)
+        size = self.depth.shape[-1] if self.depth.ndim == 3 else -1
+        wanted = {
+            "depth": (steps + 1, size, size),
+            "holding": (steps + 1,),
+            "action": (steps, len(ACTION_ORDER)),
+            "reward": (steps,),
+            "expert_action": (steps, len(ACTION_ORDER)),
+        }
+        if steps == 0:
+            raise ReplayError("an episode without a step cannot be stored")
+        for name, shape in wanted.items():
+            if getattr(self, name).shape != shape:
+                raise ReplayError(
+                    f"episode.{name} has shape {getattr(self, name).shape}; "
+                    f"for {steps} steps it must be {shape}"
+                )
+        for name in ("action", "reward"):
+            if not np.all(np.isfinite(getattr(self, name))):
+                raise ReplayError(f"episode.{name} holds a value that is not finite")
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the task's reward was earned."""
+        return self.terminated and bool(self.reward[-1] > 0)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory taken by the arrays."""
+        arrays = (self.depth, self.holding, self.action, self.reward, self.expert_action)
+        return sum(array.nbytes for array in arrays)
+
+
+def pack_depth(depth_m: NDArray[np.floating]) -> NDArray[np.uint16]:
+    """Depths [m] as stored 16-bit steps; out of range is clipped."""
+    return np.round(np.clip(depth_m, 0.0, _MAX_DEPTH_M) / DEPTH_STEP_M).astype(np.uint16)
+
+
+def unpack_depth(depth: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Stored 16-bit steps as depths [m]."""
+    return depth.astype(np.float32) * np.float32(DEPTH_STEP_M)
+
+
+class EpisodeRecorder:
+    """Collects one episode step by step; `finish` returns it."""
+
+    def __init__(self, first_observation: NDArray[np.float32]) -> None:
+        self._depth = [pack_depth(first_observation[0])]
+        self._holding = [bool(first_observation[1, 0, 0] > 0.5)]
+        self._actions: list[NDArray[np.float32]] = []
+        self._expert_actions: list[NDArray[np.float32]] = []
+        self._rewards: list[float] = []
+
+    def add(
+        self,
+        executed_action: NDArray[np.floating],
+        reward: float,
+        next_observation: NDArray[np.float32],
+        expert_action: NDArray[np.floating] | None = None,
+    ) -> None:
+        """Append one step: the action executed, its reward, and the observation after it."""
+        self._actions.append(np.asarray(executed_action, dtype=np.float32))
+        unknown = np.full(len(ACTION_ORDER), np.nan, dtype=np.float32)
+        label = unknown if expert_action is None else np.asarray(expert_action, dtype=np.float32)
+        self._expert_actions.append(label)
+        self._rewards.append(float(reward))
+        self._depth.append(pack_depth(next_observation[0]))
+        self._holding.append(bool(next_observation[1, 0, 0] > 0.5))
+
+    def finish(self, terminated: bool, is_demonstration: bool = False) -> Episode:
+        """The recorded episode."""
+        return Episode(
+            depth=np.stack(self._depth),
+            holding=np.array(self._holding),
+            action=np.array(self._actions, dtype=np.float32).reshape(-1, len(ACTION_ORDER)),
+            reward=np.array(self._rewards, dtype=np.float32),
+            terminated=bool(terminated),
+            expert_action=np.array(self._expert_actions, dtype=np.float32).reshape(
+                -1, len(ACTION_ORDER)
+            ),
+            is_demonstration=is_demonstration,
+        )
+
+
+class EpisodeMemory:
+    """Demonstrations for ever, other episodes first in, first out.
+
+    Args:
+        capacity: most transitions held; demonstrations count but are never dropped.
+        folder: where episodes are kept on disk as well; None keeps them in memory only.
+    """
+
+    def __init__(self, capacity: int = 100_000, folder: Path | None = None) -> None:
+        if capacity < 1:
+            raise ReplayError(f"capacity is {capacity}; it must be at least 1 transition")
+        self.capacity = capacity
+        self._folder = folder
+        self._demonstrations: list[Episode] = []
+        self._others: list[Episode] = []
+        self._files_of_others: list[Path | None] = []
+        self._n_transitions = 0
+        self._n_added = 0
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, episode: Episode) -> None:
+        """Store an episode, dropping the oldest ones that are no demonstrations if needed."""
+        steps_kept = sum(len(demonstration) for demonstration in self._demonstrations)
+        if steps_kept + len(episode) > self.capacity:
+            raise ReplayError(
+                f"{steps_kept} steps of demonstrations and this episode's {len(episode)} exceed "
+                f"the capacity of {self.capacity} transitions; raise the capacity"
+            )
+        path = self._write(episode)
+        self._n_added += 1
+        self._insert(episode, path)
+
+    def restore(self, n_added: int) -> None:
+        """Read back the first `n_added` episodes that an earlier run wrote to the folder.
+
+        Episodes written after the checkpoint that calls this are deleted, so that the continued
+        run writes its own.
+        """
+        if self._folder is None or self._n_added:
+            raise ReplayError("restore needs an empty memory with a folder")
+        for path in sorted(self._folder.glob(_FILE_PATTERN)):
+            index = int(path.stem.split("_")[1])
+            if index >= n_added:
+                path.unlink()
+                continue
+            self._insert(_read(path), path)
+        self._n_added = n_added
+
+    @property
+    def n_added(self) -> int:
+        """Episodes ever added: what a checkpoint stores."""
+        return self._n_added
+
+    @property
+    def n_transitions(self) -> int:
+        """Transitions held now."""
+        return self._n_transitions
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory taken by the episodes."""
+        return sum(episode.n_bytes for episode in self)
+
+    def __len__(self) -> int:
+        return len(self._demonstrations) + len(self._others)
+
+    def __iter__(self) -> Iterator[Episode]:
+        yield from self._demonstrations
+        yield from self._others
+
+    def sample(
+        self, n_episodes: int, rng: np.random.Generator, n_demonstrations: int = 0
+    ) -> list[Episode]:
+        """Episodes drawn uniformly with replacement.
+
+        Args:
+            n_episodes: how many.
+            rng: source of randomness.
+            n_demonstrations: how many of them come from the demonstrations alone; the rest is
+                drawn from everything.
+        """
+        everything: Sequence[Episode] = [*self._demonstrations, *self._others]
+        if not everything:
+            raise ReplayError("the memory is empty; add demonstrations or play episodes first")
+        if n_demonstrations and not self._demonstrations:
+            raise ReplayError("no demonstration is stored, so none can be drawn")
+        chosen = [
+            self._demonstrations[i]
+            for i in rng.integers(len(self._demonstrations) or 1, size=n_demonstrations)
+        ]
+        rest = rng.integers(len(everything), size=n_episodes - n_demonstrations)
+        return chosen + [everything[i] for i in rest]
+
+    def _insert(self, episode: Episode, path: Path | None) -> None:
+        if episode.is_demonstration:
+            self._demonstrations.append(episode)
+        else:
+            self._others.append(episode)
+            self._files_of_others.append(path)
+        self._n_transitions += len(episode)
+        while self._n_transitions > self.capacity:
+            self._n_transitions -= len(self._others.pop(0))
+            evicted = self._files_of_others.pop(0)
+            if evicted is not None:
+                evicted.unlink(missing_ok=True)
+
+    def _write(self, episode: Episode) -> Path | None:
+        if self._folder is None:
+            return None
+        path = self._folder / f"episode_{self._n_added:08d}.npz"
+        partial = path.with_suffix(".partial")
+        with partial.open("wb") as stream:
+            np.savez_compressed(
+                stream,
+                depth=episode.depth,
+                holding=episode.holding,
+                action=episode.action,
+                reward=episode.reward,
+                expert_action=episode.expert_action,
+                flags=np.array([episode.terminated, episode.is_demonstration]),
+            )
+        # A reader never sees half an episode.
+        os.replace(partial, path)
+        return path
+
+
+def _read(path: Path) -> Episode:
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            return Episode(
+                depth=data["depth"],
+                holding=data["holding"],
+                action=data["action"],
+                reward=data["reward"],
+                expert_action=data["expert_action"],
+                terminated=bool(data["flags"][0]),
+                is_demonstration=bool(data["flags"][1]),
+            )
+    except (OSError, KeyError, ValueError, IndexError) as error:
+        raise ReplayError(f"{path} is not a stored episode: {error}") from error
