@@ -1,0 +1,201 @@
+"""Law: whatever arrives, the commanded pose stays in the box and under the caps, with reasons.
+
+Hostile sequences (not finite, huge, malformed, stale, from the future, repeated, flooding) go
+through the safety filter and the trajectory together, as they do in the driver. Box and caps are
+checked on finite differences of the emitted poses, not on what the generator says of itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equi_core.safety import (
+    CommandInput,
+    RobotInput,
+    SafeCommand,
+    SafetyLimits,
+    filter_command,
+    guard_setpoint,
+)
+from equi_core.trajectory import TrajectoryGenerator
+
+LIMITS = SafetyLimits()
+PERIOD_S = 0.008
+HOSTILE_SCALARS: list[Any] = [
+    math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, 0.0, -0.0, None, "left", [], 10**400,
+]  # fmt: skip
+HOSTILE_VECTORS: list[Any] = [
+    None, "up", [], [1.0], [0.0] * 4, [math.nan, 0, 0], [0, math.inf, 0], [1e300, -1e300, 1e300],
+    [[0.0, 0.0, 0.0]], {"x": 1}, object(),
+]  # fmt: skip
+
+
+def hostile_command(rng: np.random.Generator, sequence: int) -> CommandInput:
+    """Half of the commands are sane in size; the others are whatever a broken sender can send."""
+    sane = rng.random() < 0.5
+    scale = 1.5 if sane else 10.0 ** rng.uniform(-6, 6)
+    step: Any = rng.uniform(-0.05, 0.05, 3) * scale
+    yaw: Any = float(rng.uniform(-0.4, 0.4) * scale)
+    closedness: Any = float(rng.uniform(-0.5, 1.5))
+    age_s: Any = float(rng.uniform(0.0, 0.2))
+    number: Any = sequence
+    if not sane:
+        which = int(rng.integers(0, 6))
+        if which == 0:
+            step = HOSTILE_VECTORS[int(rng.integers(len(HOSTILE_VECTORS)))]
+        elif which == 1:
+            yaw = HOSTILE_SCALARS[int(rng.integers(len(HOSTILE_SCALARS)))]
+        elif which == 2:
+            closedness = HOSTILE_SCALARS[int(rng.integers(len(HOSTILE_SCALARS)))]
+        elif which == 3:
+            age_s = [math.nan, 1e9, -1e9, None, 0.26][int(rng.integers(5))]
+        elif which == 4:
+            number = [sequence - 1, -5, math.nan, None, "7"][int(rng.integers(5))]
+    return CommandInput(number, closedness, step, yaw, age_s)
+
+
+def run_sequence(rng: np.random.Generator, limits: SafetyLimits) -> tuple[np.ndarray, bool]:
+    """Emitted poses (N, 4) of one hostile sequence from rest inside the box to rest again."""
+    box = limits.workspace
+    start = [*rng.uniform(box.lower_m, box.upper_m), rng.uniform(-1.0, 1.0) * limits.yaw_range_rad]
+    generator = TrajectoryGenerator(limits, PERIOD_S, start)
+    emitted = [generator.state.position]
+    last_sequence = -1
+    for sequence in range(int(rng.integers(1, 6))):
+        now = generator.state.position
+        robot = RobotInput(now[:3], now[3], now[:3], 0.0, 0.001, last_sequence)
+        verdict = filter_command(hostile_command(rng, sequence), robot, limits)
+        if verdict.accepted:
+            assert verdict.target_position_m is not None
+            last_sequence = sequence
+            generator.retarget([*verdict.target_position_m, verdict.target_yaw_rad])
+        # From a flood (no cycle in between) to a command after the motion has ended.
+        for _ in range(int(rng.integers(0, 4) * rng.integers(0, 40))):
+            emitted.append(generator.step().position)
+    for _ in range(2000):
+        if generator.finished:
+            break
+        emitted.append(generator.step().position)
+    emitted += [generator.step().position for _ in range(3)]
+    return np.array(emitted), generator.finished
+
+
+def require_obedience(poses: np.ndarray, limits: SafetyLimits) -> None:
+    """Box and caps on finite differences of poses (N, 4)."""
+    box = limits.workspace
+    tolerance = 1e-6
+    assert np.all(poses[:, :3] >= np.array(box.lower_m) - tolerance)
+    assert np.all(poses[:, :3] <= np.array(box.upper_m) + tolerance)
+    assert np.all(np.abs(poses[:, 3]) <= limits.yaw_range_rad + tolerance)
+    velocity = np.diff(poses, axis=0) / PERIOD_S
+    acceleration = np.diff(velocity, axis=0) / PERIOD_S
+    assert np.linalg.norm(velocity[:, :3], axis=1).max(initial=0) <= limits.max_speed_m_s
+    assert np.abs(velocity[:, 3]).max(initial=0) <= limits.max_yaw_rate_rad_s
+    assert (
+        np.linalg.norm(acceleration[:, :3], axis=1).max(initial=0) <= limits.max_acceleration_m_s2
+    )
+    assert np.abs(acceleration[:, 3]).max(initial=0) <= limits.max_yaw_acceleration_rad_s2
+    assert np.all(poses[-1] == poses[-2]), "the arm does not end at rest"
+
+
+def require_obedient_sequences(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        poses, finished = run_sequence(rng, LIMITS)
+        assert finished, "a target was never reached"
+        require_obedience(poses, LIMITS)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_hostile_sequences_never_leave_the_box_or_exceed_the_caps(seed: int) -> None:
+    require_obedient_sequences(seed, 400)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_one_hundred_thousand_hostile_sequences_never_leave_the_box_or_exceed_the_caps() -> None:
+    require_obedient_sequences(seed=7, count=100_000)
+
+
+anything = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.integers(),
+    st.none(),
+    st.text(max_size=3),
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=4),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    command=st.builds(CommandInput, anything, anything, anything, anything, anything),
+    robot=st.builds(RobotInput, anything, anything, anything, anything, anything, anything),
+)
+def test_the_filter_answers_any_objects_at_all_and_says_why_it_holds(
+    command: CommandInput, robot: RobotInput
+) -> None:
+    verdict = filter_command(command, robot, LIMITS)
+
+    assert isinstance(verdict, SafeCommand)
+    if not verdict.accepted:
+        assert verdict.findings
+        assert verdict.executed.step_m == (0.0, 0.0, 0.0)
+        assert verdict.executed.yaw_rad == 0.0
+
+
+wild_float = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    step=st.lists(wild_float, min_size=3, max_size=3),
+    yaw=wild_float,
+    closedness=wild_float,
+    anchor=st.tuples(st.floats(0.3, 0.7), st.floats(-0.2, 0.2), st.floats(0.01, 0.25)),
+    anchor_yaw=st.floats(-3.9, 3.9),
+)
+def test_an_accepted_target_is_in_the_box_and_within_one_step(
+    step: list[float],
+    yaw: float,
+    closedness: float,
+    anchor: tuple[float, float, float],
+    anchor_yaw: float,
+) -> None:
+    command = CommandInput(1, closedness, step, yaw, 0.0)
+    robot = RobotInput(anchor, anchor_yaw, anchor, 0.0, 0.0, 0)
+
+    verdict = filter_command(command, robot, LIMITS)
+
+    finite = all(math.isfinite(value) for value in (*step, yaw, closedness))
+    assert verdict.accepted == finite
+    if verdict.accepted:
+        assert verdict.target_position_m is not None
+        assert verdict.target_yaw_rad is not None
+        target = np.array(verdict.target_position_m)
+        assert np.all(target >= LIMITS.workspace.lower_m)
+        assert np.all(target <= LIMITS.workspace.upper_m)
+        assert np.all(np.abs(target - anchor) <= LIMITS.max_step_m + 1e-12)
+        assert abs(verdict.target_yaw_rad - anchor_yaw) <= LIMITS.max_yaw_step_rad + 1e-12
+        assert 0.0 <= verdict.executed.closedness <= 1.0
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    position=anything,
+    yaw=anything,
+    previous=st.tuples(st.floats(0.3, 0.7), st.floats(-0.2, 0.2), st.floats(0.01, 0.25)),
+)
+def test_the_last_guard_lets_nothing_jump(
+    position: Any, yaw: Any, previous: tuple[float, float, float]
+) -> None:
+    guarded = guard_setpoint(position, yaw, np.array(previous), 0.2, PERIOD_S, LIMITS)
+
+    moved_m = float(np.linalg.norm(guarded.position_m - np.array(previous)))
+    assert moved_m <= LIMITS.max_speed_m_s * PERIOD_S * 1.02 + 1e-12
+    assert abs(guarded.yaw_rad - 0.2) <= LIMITS.max_yaw_rate_rad_s * PERIOD_S * 1.02 + 1e-12
