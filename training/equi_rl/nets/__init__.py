@@ -1,0 +1,1 @@
+"""Equivariant recurrent networks, their plain twins, and the fast way to run and update them."""

@@ -1,0 +1,331 @@
+"""Frozen description of a network: what the contract stores and every builder reads.
+
+Sizes are channel counts. A width that carries regular fields must be a multiple of the group's
+order; the error names the field. ``reference_config`` gives the sizes of the published agent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from equi_rl.nets.symmetry import Group, SymmetryError, group_named
+
+CONFIG_FORMAT = 1
+_TUPLES = (
+    "encoder_channels",
+    "encoder_kernels",
+    "encoder_strides",
+    "head_channels",
+    "log_std_range",
+)
+
+
+class ArchitectureError(ValueError):
+    """A network description that cannot be built; the message names the field."""
+
+
+class Combination(str, Enum):
+    """Which parts of an agent respect the symmetry (the paper's main agent and its ablations)."""
+
+    EQUIVARIANT = "equivariant"
+    ACTOR_ONLY = "actor-only"
+    CRITIC_ONLY = "critic-only"
+    PLAIN_LSTM = "plain-lstm"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Architecture of one recurrent network (actor, critic, or the discrete actor-critic)."""
+
+    group: str = "C4"
+    observation: str = "depth"  # depth: picture + holding flag | grid: (2, N, N) | vector: (D,)
+    observation_size: int = 84  # pixels of a side, cells of a side, or components
+    actions: str = "continuous"  # continuous: (w, x, y, z, r) | discrete: one per group element
+    n_actions: int = 5
+    encoder_channels: tuple[int, ...] = (32, 64, 64, 64, 64, 128)
+    encoder_kernels: tuple[int, ...] = (8, 4, 3, 3, 3, 3)
+    encoder_strides: tuple[int, ...] = (4, 2, 1, 1, 1, 1)
+    action_channels: int = 16  # embedding of the previous action; 0: it is not an input
+    recurrent_channels: int = 128
+    head_channels: tuple[int, ...] = (128, 128)
+    critic_action_channels: int = 144  # embedding of the action whose value is asked
+    skip_connection: bool = True  # heads see the encoder's feature beside the LSTM's output
+    equivariant_encoder: bool = True
+    equivariant_lstm: bool = True
+    equivariant_heads: bool = True  # action embeddings and heads
+    log_std_xy: str = "permuted"  # permuted: x and y swap with the axes | tied: one value
+    log_std_range: tuple[float, float] = (-20.0, 2.0)
+    squash: str = "tanh"  # tanh per component | radial: x, y squashed along their direction
+    initial_state: str = "zero"  # zero | random (ablation: breaks the symmetry)
+    depth_offset_m: float = 0.15  # the encoder sees (depth - offset) * scale
+    depth_scale_per_m: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in _TUPLES:
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        self._check_choices()
+        group = self._check_group()
+        self._check_sizes()
+        self._check_widths(group)
+
+    @property
+    def symmetry(self) -> Group:
+        """The group object named by ``group``."""
+        return group_named(self.group)
+
+    @property
+    def is_equivariant(self) -> bool:
+        """Whether every part respects the group."""
+        return self.equivariant_encoder and self.equivariant_lstm and self.equivariant_heads
+
+    @property
+    def feature_channels(self) -> int:
+        """Channels that leave the encoder (the observation itself when it is a vector)."""
+        return self.encoder_channels[-1] if self.encoder_channels else self.observation_size
+
+    @property
+    def recurrent_input_channels(self) -> int:
+        """Channels that enter the LSTM beside its own output."""
+        return self.feature_channels + self.action_channels
+
+    @property
+    def head_input_channels(self) -> int:
+        """Channels that enter the actor's head."""
+        return self.recurrent_channels + (self.feature_channels if self.skip_connection else 0)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """JSON-able mapping for the contract; ``from_mapping`` is its inverse."""
+        mapping = dataclasses.asdict(self)
+        mapping.update({name: list(mapping[name]) for name in _TUPLES})
+        return {"format": CONFIG_FORMAT, **mapping}
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> NetworkConfig:
+        """Rebuild a config; unknown, missing or ill-typed entries raise ArchitectureError."""
+        values = dict(mapping)
+        version = values.pop("format", None)
+        if version != CONFIG_FORMAT:
+            raise ArchitectureError(
+                f"network.format = {version!r}; this version reads {CONFIG_FORMAT}"
+            )
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        for name in fields.keys() ^ values.keys():
+            kind = "is not known" if name in values else "is missing"
+            raise ArchitectureError(f"network.{name} {kind}; export the checkpoint again")
+        defaults = cls()
+        for name, value in values.items():
+            _check_type(name, value, getattr(defaults, name))
+        return cls(**values)
+
+    def _check_choices(self) -> None:
+        choices = {
+            "observation": ("depth", "grid", "vector"),
+            "actions": ("continuous", "discrete"),
+            "log_std_xy": ("permuted", "tied"),
+            "squash": ("tanh", "radial"),
+            "initial_state": ("zero", "random"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise ArchitectureError(
+                    f"network.{name} = {getattr(self, name)!r}; allowed: {', '.join(allowed)}"
+                )
+
+    def _check_group(self) -> Group:
+        try:
+            group = group_named(self.group)
+        except SymmetryError as error:
+            raise ArchitectureError(f"network.{error}") from error
+        if group.on_line != (self.observation == "vector"):
+            raise ArchitectureError(
+                f"network.group = {self.group!r} does not act on {self.observation} observations;"
+                " use 'flip' with 'vector' and a planar group with pictures"
+            )
+        if self.actions == "continuous":
+            if self.n_actions != 5 or group.on_line:
+                raise ArchitectureError(
+                    f"network.n_actions = {self.n_actions}; continuous actions are the five"
+                    " components (w, x, y, z, r) of a planar task"
+                )
+            isotropic = self.log_std_xy == "tied"
+            if not group.permutes_axes and not isotropic and self.equivariant_heads:
+                raise ArchitectureError(
+                    f"network.log_std_xy = 'permuted' is not a representation of {self.group}:"
+                    " its turns mix the axes; use 'tied'"
+                )
+            if self.squash == "radial" and not isotropic:
+                raise ArchitectureError("network.squash = 'radial' needs log_std_xy = 'tied'")
+        elif self.n_actions != group.order and self.equivariant_heads:
+            raise ArchitectureError(
+                f"network.n_actions = {self.n_actions}; discrete actions carry the regular"
+                f" representation of {self.group}, so there must be {group.order}"
+            )
+        return group
+
+    def _check_sizes(self) -> None:
+        counts = {len(self.encoder_channels), len(self.encoder_kernels), len(self.encoder_strides)}
+        if len(counts) != 1:
+            raise ArchitectureError(
+                "network.encoder_channels, encoder_kernels and encoder_strides differ in length"
+            )
+        if (self.observation == "vector") != (not self.encoder_channels):
+            raise ArchitectureError(
+                "network.encoder_channels: pictures need an encoder, vectors have none"
+            )
+        size = self.observation_size
+        for layer, (kernel, stride) in enumerate(
+            zip(self.encoder_kernels, self.encoder_strides, strict=True)
+        ):
+            if kernel < 1 or stride < 1 or size < kernel or (size - kernel) % stride:
+                raise ArchitectureError(
+                    f"network.encoder_kernels[{layer}] = {kernel} with stride {stride} does not"
+                    f" tile {size} pixels, which a symmetric encoder needs"
+                )
+            size = (size - kernel) // stride + 1
+        if self.encoder_channels and size != 1:
+            raise ArchitectureError(
+                f"network.encoder_kernels leave {size} x {size} pixels; the feature must be 1 x 1"
+            )
+        low, high = self.log_std_range
+        if not low < high:
+            raise ArchitectureError(f"network.log_std_range = {(low, high)} is empty")
+        if not self.depth_scale_per_m > 0.0:
+            raise ArchitectureError(
+                f"network.depth_scale_per_m = {self.depth_scale_per_m}; must be positive"
+            )
+
+    def _check_widths(self, group: Group) -> None:
+        widths: list[tuple[str, int, bool]] = [
+            (f"encoder_channels[{i}]", width, self.equivariant_encoder)
+            for i, width in enumerate(self.encoder_channels)
+        ]
+        widths += [
+            (f"head_channels[{i}]", width, self.equivariant_heads)
+            for i, width in enumerate(self.head_channels)
+        ]
+        # Regular features that a part reads must divide as well as those it writes.
+        shared = self.equivariant_lstm or self.equivariant_heads
+        if self.encoder_channels:
+            widths.append(("encoder_channels[-1]", self.encoder_channels[-1], shared))
+        widths.append(("recurrent_channels", self.recurrent_channels, shared))
+        if self.action_channels:
+            widths.append(("action_channels", self.action_channels, shared))
+        widths.append(("critic_action_channels", self.critic_action_channels, shared))
+        for name, width, divides in widths:
+            if width < 1:
+                raise ArchitectureError(f"network.{name} = {width}; must be positive")
+            if divides and width % group.order:
+                raise ArchitectureError(
+                    f"network.{name} = {width} does not divide into regular fields of"
+                    f" {self.group}; use a multiple of {group.order}"
+                )
+
+
+def reference_config(group: str = "C4", match: str = "fields", **changes: Any) -> NetworkConfig:
+    """Sizes of the published agent for a planar group.
+
+    Args:
+        group: C4, C8, D4 or D8.
+        match: ``fields`` keeps the published number of fields in the encoder's hidden layers,
+            so larger groups have more channels; ``channels`` keeps C4's channel counts (cheaper).
+        changes: further fields of NetworkConfig.
+    """
+    if match not in ("fields", "channels"):
+        raise ArchitectureError(f"match = {match!r}; allowed: fields, channels")
+    values: dict[str, Any] = {"group": group}
+    try:
+        symmetry = group_named(group)
+    except SymmetryError as error:
+        raise ArchitectureError(f"network.{error}") from error
+    if match == "fields":
+        n = symmetry.order
+        values["encoder_channels"] = (8 * n, 16 * n, 16 * n, 16 * n, 16 * n, 128)
+    if not symmetry.permutes_axes:
+        values["log_std_xy"] = "tied"
+    return NetworkConfig(**{**values, **changes})
+
+
+def grid_config(cells: int = 9, group: str = "C4", **changes: Any) -> NetworkConfig:
+    """Actor-critic for a (2, cells, cells) grid world: 3x3 layers of 2, 4, 8, 16, 16... fields."""
+    layers = (cells - 1) // 2
+    fields = ([2, 4, 8, 16] + [16] * layers)[:layers]
+    order = group_named(group).order
+    values: dict[str, Any] = {
+        "group": group,
+        "observation": "grid",
+        "observation_size": cells,
+        "actions": "discrete",
+        "n_actions": order,
+        "encoder_channels": tuple(order * n for n in fields),
+        "encoder_kernels": (3,) * layers,
+        "encoder_strides": (1,) * layers,
+        "action_channels": 0,
+        "recurrent_channels": 16 * order,
+        "head_channels": (16 * order,),
+        "skip_connection": False,
+    }
+    return NetworkConfig(**{**values, **changes})
+
+
+def line_config(components: int = 2, **changes: Any) -> NetworkConfig:
+    """Actor-critic for a 1-D world: the observation enters the LSTM as sign-flipping numbers."""
+    values: dict[str, Any] = {
+        "group": "flip",
+        "observation": "vector",
+        "observation_size": components,
+        "actions": "discrete",
+        "n_actions": 2,
+        "encoder_channels": (),
+        "encoder_kernels": (),
+        "encoder_strides": (),
+        "action_channels": 0,
+        "recurrent_channels": 64,
+        "head_channels": (64,),
+        "skip_connection": False,
+    }
+    return NetworkConfig(**{**values, **changes})
+
+
+def plain_twin(config: NetworkConfig) -> NetworkConfig:
+    """The same widths without any symmetry."""
+    return dataclasses.replace(
+        config, equivariant_encoder=False, equivariant_lstm=False, equivariant_heads=False
+    )
+
+
+def scaled_plain_twin(config: NetworkConfig, factor: float) -> NetworkConfig:
+    """A plain twin whose hidden widths are multiplied by ``factor`` (at least 1 channel each)."""
+
+    def scale(width: int) -> int:
+        return max(1, round(width * factor))
+
+    return dataclasses.replace(
+        plain_twin(config),
+        encoder_channels=tuple(scale(width) for width in config.encoder_channels),
+        action_channels=scale(config.action_channels) if config.action_channels else 0,
+        recurrent_channels=scale(config.recurrent_channels),
+        head_channels=tuple(scale(width) for width in config.head_channels),
+        critic_action_channels=scale(config.critic_action_channels),
+    )
+
+
+def _check_type(name: str, value: Any, example: Any) -> None:
+    if isinstance(example, tuple):
+        numbers = (int, float) if name == "log_std_range" else int
+        fits = isinstance(value, list | tuple) and all(
+            isinstance(item, numbers) and not isinstance(item, bool) for item in value
+        )
+        fits = fits and (name != "log_std_range" or len(value) == 2)
+    elif isinstance(example, bool):
+        fits = isinstance(value, bool)
+    elif isinstance(example, float):
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+    else:
+        fits = isinstance(value, type(example)) and not isinstance(value, bool)
+    if not fits:
+        raise ArchitectureError(f"network.{name} = {value!r}; expected a value like {example!r}")

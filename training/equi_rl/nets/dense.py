@@ -1,0 +1,284 @@
+"""The fast path: the same networks on expanded weights, over packed frames.
+
+Each distinct frame is encoded once per network. The first convolution (8x8, stride 4) becomes a 2x2
+convolution on 4x4 blocks of pixels, prepared once and shared by all networks; the holding plane,
+being constant over the picture, becomes a bias per frame. Frames go through the encoder in chunks
+small enough to stay in the cache, in channels_last order. The LSTM is torch's own, with its input
+product batched over all steps. bfloat16 is used for the convolutions only where the CPU computes in
+it; elsewhere everything is float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from equi_rl.nets.config import ArchitectureError, NetworkConfig
+from equi_rl.nets.layers import Dense
+from equi_rl.nets.networks import (
+    ActorCriticWeights,
+    ActorWeights,
+    CriticWeights,
+    HistoryWeights,
+    LstmState,
+    initial_state,
+)
+
+CHUNK_FRAMES = 64  # a chunk's largest activation is 3 MB: it stays in the last-level cache
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Pictures ready for any network of one config.
+
+    Attributes:
+        blocks: (N, S / b, S / b, C b^2), pixels of b x b blocks as the last axis.
+        holding: (N,) holding flag as a number, or None when the flag is no separate input.
+        block: side b of a block.
+    """
+
+    blocks: Tensor
+    holding: Tensor | None
+    block: int
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+
+def convolution_dtype() -> torch.dtype:
+    """bfloat16 where the CPU has instructions for it, else float32."""
+    capable = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    return torch.bfloat16 if capable is not None and capable() else torch.float32
+
+
+def prepare_depth(config: NetworkConfig, depth_m: Tensor, holding: Tensor) -> Frames:
+    """Normalise (N, S, S) depth [m] and cut it into blocks; ``holding`` is (N,)."""
+    size = config.observation_size
+    if depth_m.shape[1:] != (size, size) or holding.shape != depth_m.shape[:1]:
+        raise ArchitectureError(
+            f"expected depth (N, {size}, {size}) and holding (N,), got {tuple(depth_m.shape)}"
+            f" and {tuple(holding.shape)}"
+        )
+    block = _block_size(config)
+    cells = size // block
+    pixels = depth_m.to(torch.float32).sub(config.depth_offset_m).mul_(config.depth_scale_per_m)
+    blocks = pixels.view(-1, cells, block, cells, block).transpose(2, 3)
+    return Frames(blocks.reshape(-1, cells, cells, block * block), holding.to(torch.float32), block)
+
+
+def prepare_observation(config: NetworkConfig, observation: Tensor) -> Frames:
+    """(N, 2, S, S) observations of either kind, as an environment returns them."""
+    if config.observation == "depth":
+        return prepare_depth(config, observation[:, 0], observation[:, 1, 0, 0])
+    return Frames(observation.permute(0, 2, 3, 1).contiguous(), None, 1)
+
+
+def encode(
+    config: NetworkConfig,
+    layers: tuple[Dense, ...],
+    frames: Frames,
+    rows: Tensor | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> Tensor:
+    """Feature (M, C) of the frames, or of the frames listed in ``rows``."""
+    first = _first_layer(config, layers[0], frames)
+    rest = [_channels_last(layer.weight) for layer in layers[1:]]
+    total = len(frames) if rows is None else len(rows)
+    features = []
+    for start in range(0, total, CHUNK_FRAMES):
+        chosen: Any = slice(start, start + CHUNK_FRAMES)
+        if rows is not None:
+            chosen = rows[chosen]
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+            activation = _first_convolution(config, layers[0], first, frames, chosen)
+            for index, weight in enumerate(rest, start=1):
+                bias = layers[index].bias
+                stride = config.encoder_strides[index]
+                activation = _convolve(activation, weight, bias, stride).relu_()
+        features.append(activation.flatten(1).float())
+    return torch.cat(features)
+
+
+def run_history(
+    config: NetworkConfig,
+    weights: HistoryWeights,
+    features: Tensor,
+    previous_actions: Tensor | None,
+    counts: Tensor,
+    state: LstmState | None = None,
+) -> tuple[Tensor, LstmState]:
+    """Run the LSTM over packed features.
+
+    Args:
+        config: the network's architecture.
+        weights: dense weights.
+        features: (F, C) packed encoder features (or the observations themselves).
+        previous_actions: (F, A) packed, or None.
+        counts: (T,) int64 number of episodes alive at each step, not increasing.
+        state: (B, H) states of the episodes in packed order; default: start of an episode.
+
+    Returns:
+        (F, head_input) packed [LSTM output, feature], and the final states.
+    """
+    inputs = features
+    if weights.action is not None:
+        if previous_actions is None:
+            raise ArchitectureError("this network needs the previous actions, got None")
+        inputs = torch.cat([features, apply_relu(weights.action, previous_actions)], dim=1)
+    matrix = weights.lstm.matrix
+    split = [inputs.shape[1], config.recurrent_channels]
+    from_input, from_hidden = matrix.split(split, dim=1)
+    if state is None:
+        state = initial_state(config, int(counts[0]))
+    flat = [
+        from_input.contiguous(),
+        from_hidden.contiguous(),
+        weights.lstm.bias,
+        torch.zeros_like(weights.lstm.bias),
+    ]
+    start = (state.hidden[None], state.cell[None])
+    output, hidden, cell = torch.lstm(inputs, counts, start, flat, True, 1, 0.0, False, False)
+    history = torch.cat([output, features], dim=1) if config.skip_connection else output
+    return history, LstmState(hidden[0], cell[0])
+
+
+def actor_outputs(
+    config: NetworkConfig, weights: ActorWeights, history: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Mean and log-std (N, 5) from history features (N, C)."""
+    for layer in weights.head:
+        history = apply_relu(layer, history)
+    spread = apply(weights.log_std, history).clamp(*config.log_std_range)
+    return apply(weights.mean, history), spread
+
+
+def critic_values(weights: CriticWeights, history: Tensor, actions: Tensor) -> Tensor:
+    """Values (heads, N) of actions (N, A) after histories (N, C)."""
+    features = torch.cat([history, apply_relu(weights.value_action, actions)], dim=1)
+    return torch.stack([_run_head(head, features)[:, 0] for head in weights.heads])
+
+
+def policy_and_value(weights: ActorCriticWeights, history: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits (N, n_actions) and values (N,) of the discrete actor-critic."""
+    return _run_head(weights.actor, history), _run_head(weights.critic, history)[:, 0]
+
+
+def actor_critic_rollout(
+    config: NetworkConfig,
+    weights: ActorCriticWeights,
+    observations: Tensor,
+    episode_start: Tensor,
+    state: LstmState,
+) -> tuple[Tensor, Tensor, LstmState]:
+    """Run T steps of B parallel environments, resetting the state where an episode starts.
+
+    Args:
+        config: architecture.
+        weights: dense weights.
+        observations: (T, B, ...).
+        episode_start: (T, B) bool, true where the observation is the first of an episode.
+        state: states before the first step.
+
+    Returns:
+        logits (T, B, n_actions), values (T, B), state after the last step.
+    """
+    steps, batch = observations.shape[:2]
+    flat = observations.flatten(0, 1)
+    if config.observation == "vector":
+        features = flat
+    else:
+        features = encode(config, weights.history.encoder, prepare_observation(config, flat))
+    counts = torch.tensor([batch])
+    fresh = initial_state(config, batch)
+    histories = []
+    for step, feature in enumerate(features.unflatten(0, (steps, batch))):
+        starts = episode_start[step, :, None]
+        state = LstmState(*(torch.where(starts, a, b) for a, b in zip(fresh, state, strict=True)))
+        history, state = run_history(config, weights.history, feature, None, counts, state)
+        histories.append(history)
+    logits, values = policy_and_value(weights, torch.cat(histories))
+    return logits.unflatten(0, (steps, batch)), values.unflatten(0, (steps, batch)), state
+
+
+def apply(layer: Dense, features: Tensor) -> Tensor:
+    """1x1 layer on (N, in)."""
+    return torch.addmm(layer.bias, features, layer.matrix.t())
+
+
+def apply_relu(layer: Dense, features: Tensor) -> Tensor:
+    """1x1 layer on (N, in) followed by a rectifier."""
+    return apply(layer, features).relu_()
+
+
+def named_tensors(weights: Any, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Dotted name and tensor of every weight, e.g. ``history.encoder.0.weight``."""
+    if isinstance(weights, Tensor):
+        yield prefix, weights
+    elif hasattr(weights, "_fields"):
+        for name in weights._fields:
+            yield from named_tensors(getattr(weights, name), f"{prefix}.{name}" if prefix else name)
+    elif isinstance(weights, tuple):
+        for index, item in enumerate(weights):
+            yield from named_tensors(item, f"{prefix}.{index}")
+
+
+def map_tensors(weights: Any, function: Any) -> Any:
+    """The same structure with ``function`` applied to every tensor."""
+    if weights is None or isinstance(weights, Tensor):
+        return None if weights is None else function(weights)
+    items = [map_tensors(item, function) for item in weights]
+    return type(weights)(*items) if hasattr(weights, "_fields") else tuple(items)
+
+
+def _run_head(layers: tuple[Dense, ...], features: Tensor) -> Tensor:
+    for layer in layers[:-1]:
+        features = apply_relu(layer, features)
+    return apply(layers[-1], features)
+
+
+def _block_size(config: NetworkConfig) -> int:
+    kernel, stride = config.encoder_kernels[0], config.encoder_strides[0]
+    fits = kernel % stride == 0 and config.observation_size % stride == 0
+    return stride if fits else 1
+
+
+def _first_layer(config: NetworkConfig, layer: Dense, frames: Frames) -> Tensor:
+    """The first filter rearranged for blocks; only the depth channel when the flag is apart."""
+    weight = layer.weight if frames.holding is None else layer.weight[:, :1]
+    out, source, kernel, _ = weight.shape
+    block = frames.block
+    cells = kernel // block
+    # The block's pixels come last in Frames.blocks, row by row.
+    blocks = weight.reshape(out, source, cells, block, cells, block).permute(0, 1, 3, 5, 2, 4)
+    return _channels_last(blocks.reshape(out, source * block * block, cells, cells))
+
+
+def _first_convolution(
+    config: NetworkConfig, layer: Dense, weight: Tensor, frames: Frames, chosen: Any
+) -> Tensor:
+    pixels = frames.blocks[chosen].permute(0, 3, 1, 2)
+    stride = config.encoder_strides[0] // frames.block
+    activation = _convolve(pixels, weight, layer.bias, stride)
+    if frames.holding is not None:
+        per_flag = layer.weight[:, 1].sum(dim=(1, 2))
+        shift = frames.holding[chosen, None] * per_flag
+        activation = activation.add_(shift[:, :, None, None])
+    return activation.relu_()
+
+
+def _convolve(features: Tensor, weight: Tensor, bias: Tensor, stride: int) -> Tensor:
+    out, _, kernel, _ = weight.shape
+    if features.shape[-1] == kernel:  # one output pixel: a matrix product is faster
+        rows = features.permute(0, 2, 3, 1).reshape(len(features), -1)
+        matrix = weight.permute(0, 2, 3, 1).reshape(out, -1)
+        return functional.linear(rows, matrix, bias)[:, :, None, None]
+    return functional.conv2d(features, weight, bias, stride)
+
+
+def _channels_last(weight: Tensor) -> Tensor:
+    return weight.contiguous(memory_format=torch.channels_last)

@@ -1,0 +1,365 @@
+"""The networks: history encoder (picture, previous action, LSTM), actor, twin critic, actor-critic.
+
+Each class holds layers and offers two ways to run. ``dense()`` hands out ordinary filters and
+matrices for the fast path in ``dense.py``; ``forward`` walks through the layers step by step as
+escnn would, and is the definition that the fast path is tested against. Shapes: T steps, B episodes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from equi_rl.nets import symmetry
+from equi_rl.nets.config import ArchitectureError, NetworkConfig
+from equi_rl.nets.layers import Dense, EquivariantLayer, Layer, PlainLayer, make_layer
+from equi_rl.nets.symmetry import Layout
+
+_TIED_ROWS = [0, 1, 1, 2, 3]  # (w, xy, z, r) -> (w, x, y, z, r)
+
+
+class LstmState(NamedTuple):
+    """Hidden and cell state, each (B, recurrent_channels)."""
+
+    hidden: Tensor
+    cell: Tensor
+
+
+class HistoryWeights(NamedTuple):
+    """Dense weights of a history encoder; the LSTM's gates are stacked i, f, g, o."""
+
+    encoder: tuple[Dense, ...]
+    action: Dense | None
+    lstm: Dense
+
+
+class ActorWeights(NamedTuple):
+    """Dense weights of the continuous actor."""
+
+    history: HistoryWeights
+    head: tuple[Dense, ...]
+    mean: Dense
+    log_std: Dense
+
+
+class CriticWeights(NamedTuple):
+    """Dense weights of the twin critic; each head ends in one number."""
+
+    history: HistoryWeights
+    value_action: Dense
+    heads: tuple[tuple[Dense, ...], ...]
+
+
+class ActorCriticWeights(NamedTuple):
+    """Dense weights of the discrete actor-critic."""
+
+    history: HistoryWeights
+    actor: tuple[Dense, ...]
+    critic: tuple[Dense, ...]
+
+
+class HistoryEncoder(nn.Module):
+    """o_t, a_{t-1} and the LSTM's state to a feature of the history."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        group = config.symmetry
+        layers: list[Layer] = []
+        source = _observation_layout(config)
+        for width, kernel, stride in zip(
+            config.encoder_channels, config.encoder_kernels, config.encoder_strides, strict=True
+        ):
+            target = symmetry.regular(width)
+            layers.append(
+                make_layer(
+                    group,
+                    source,
+                    target,
+                    equivariant=config.equivariant_encoder,
+                    kernel=kernel,
+                    stride=stride,
+                )
+            )
+            source = target
+        self.encoder = nn.ModuleList(layers)
+        self.action: Layer | None = None
+        self.source = source
+        if config.action_channels:
+            embedded = symmetry.regular(config.action_channels)
+            self.action = make_layer(
+                group, _action_layout(config), embedded, equivariant=config.equivariant_heads
+            )
+            source = source + embedded
+        hidden = symmetry.regular(config.recurrent_channels)
+        self.lstm = make_layer(
+            group,
+            source + hidden,
+            symmetry.regular(4 * config.recurrent_channels),
+            equivariant=config.equivariant_lstm,
+        )
+        if isinstance(self.lstm, PlainLayer):
+            nn.init.orthogonal_(self.lstm.weight)
+
+    @property
+    def output(self) -> Layout:
+        """Layout of what the heads receive: [LSTM output, encoder feature]."""
+        hidden = symmetry.regular(self.config.recurrent_channels)
+        return hidden + self.source if self.config.skip_connection else hidden
+
+    def dense(self) -> HistoryWeights:
+        """Expand every layer."""
+        return HistoryWeights(
+            tuple(_dense(layer) for layer in self.encoder),
+            None if self.action is None else self.action.dense(),
+            self.lstm.dense(),
+        )
+
+    def forward(
+        self, observations: Tensor, previous_actions: Tensor | None, state: LstmState
+    ) -> tuple[Tensor, LstmState]:
+        """Step through (T, B, ...) observations; returns (T, B, C) features and the last state."""
+        steps, batch = observations.shape[:2]
+        features = normalise_observation(self.config, observations).flatten(0, 1)
+        if not self.encoder:
+            features = features[..., None, None]
+        for layer in self.encoder:
+            features = _relu(layer, layer(features))
+        inputs = features
+        if self.action is not None:
+            if previous_actions is None:
+                raise ArchitectureError("this network needs previous_actions (T, B, 5), got None")
+            embedded = self.action(previous_actions.flatten(0, 1)[..., None, None])
+            inputs = torch.cat([features, _relu(self.action, embedded)], dim=1)
+        inputs = inputs.unflatten(0, (steps, batch))
+        hidden, cell = (part[..., None, None] for part in state)
+        outputs = []
+        for step in range(steps):
+            gates = self.lstm(torch.cat([inputs[step], hidden], dim=1))
+            i, f, g, o = gates.chunk(4, dim=1)
+            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+            hidden = o.sigmoid() * cell.tanh()
+            outputs.append(hidden)
+        history = torch.stack(outputs)
+        if self.config.skip_connection:
+            history = torch.cat([history, features.unflatten(0, (steps, batch))], dim=2)
+        return history[..., 0, 0], LstmState(hidden[..., 0, 0], cell[..., 0, 0])
+
+
+class Actor(nn.Module):
+    """Continuous policy: mean and log-std of (w, x, y, z, r) before squashing."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        if config.actions != "continuous":
+            raise ArchitectureError(
+                f"network.actions = {config.actions!r}; the continuous actor needs 'continuous'"
+            )
+        self.config = config
+        self.history = HistoryEncoder(config)
+        self.head = _hidden_layers(config, self.history.output)
+        top = symmetry.regular(config.head_channels[-1])
+        equivariant = config.equivariant_heads
+        self.mean = make_layer(config.symmetry, top, symmetry.ACTION, equivariant=equivariant)
+        spread = symmetry.trivial(4)
+        if config.log_std_xy == "permuted":
+            spread = symmetry.LOG_STD_PERMUTED
+        self.log_std = make_layer(config.symmetry, top, spread, equivariant=equivariant)
+        _start_small(self.mean, 1e-3)
+        _start_small(self.log_std, 1e-3)
+
+    def dense(self) -> ActorWeights:
+        """Expand every layer; the log-std always has five rows."""
+        spread = self.log_std.dense()
+        if self.config.log_std_xy == "tied":
+            spread = Dense(spread.weight[_TIED_ROWS], spread.bias[_TIED_ROWS])
+        return ActorWeights(
+            self.history.dense(),
+            tuple(_dense(layer) for layer in self.head),
+            self.mean.dense(),
+            spread,
+        )
+
+    def forward(
+        self, observations: Tensor, previous_actions: Tensor | None, state: LstmState
+    ) -> tuple[Tensor, Tensor, LstmState]:
+        """(T, B, ...) histories to mean and log-std, each (T, B, 5), and the last state."""
+        history, state = self.history(observations, previous_actions, state)
+        features = history.flatten(0, 1)[..., None, None]
+        for layer in self.head:
+            features = _relu(layer, layer(features))
+        mean = self.mean(features)[..., 0, 0]
+        spread = self.log_std(features)[..., 0, 0]
+        if self.config.log_std_xy == "tied":
+            spread = spread[:, _TIED_ROWS]
+        spread = spread.clamp(*self.config.log_std_range)
+        shape = history.shape[:2]
+        return mean.unflatten(0, shape), spread.unflatten(0, shape), state
+
+
+class Critic(nn.Module):
+    """Twin invariant action values Q(h, a); the two heads share the history encoder."""
+
+    def __init__(self, config: NetworkConfig, n_heads: int = 2) -> None:
+        super().__init__()
+        self.config = config
+        self.history = HistoryEncoder(config)
+        embedded = symmetry.regular(config.critic_action_channels)
+        self.value_action = make_layer(
+            config.symmetry,
+            _action_layout(config),
+            embedded,
+            equivariant=config.equivariant_heads,
+        )
+        self.heads = nn.ModuleList(
+            _head(config, self.history.output + embedded, symmetry.trivial(1), 3e-3)
+            for _ in range(n_heads)
+        )
+
+    def dense(self) -> CriticWeights:
+        """Expand every layer."""
+        return CriticWeights(
+            self.history.dense(),
+            self.value_action.dense(),
+            tuple(tuple(_dense(layer) for layer in _children(head)) for head in self.heads),
+        )
+
+    def forward(
+        self,
+        observations: Tensor,
+        previous_actions: Tensor | None,
+        actions: Tensor,
+        state: LstmState,
+    ) -> tuple[Tensor, LstmState]:
+        """Values (heads, T, B) of ``actions`` (T, B, 5) after each history."""
+        history, state = self.history(observations, previous_actions, state)
+        embedded = self.value_action(actions.flatten(0, 1)[..., None, None])
+        embedded = _relu(self.value_action, embedded)
+        features = torch.cat([history.flatten(0, 1)[..., None, None], embedded], dim=1)
+        values = [_run_head(_children(head), features)[:, 0, 0, 0] for head in self.heads]
+        return torch.stack(values).unflatten(1, history.shape[:2]), state
+
+
+class ActorCritic(nn.Module):
+    """Discrete policy (regular representation) and state value on one history encoder."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        if config.actions != "discrete":
+            raise ArchitectureError(
+                f"network.actions = {config.actions!r}; the actor-critic needs 'discrete'"
+            )
+        self.config = config
+        self.history = HistoryEncoder(config)
+        chosen = symmetry.regular(config.n_actions)
+        self.actor = _head(config, self.history.output, chosen, 1e-2)
+        self.critic = _head(config, self.history.output, symmetry.trivial(1), 1e-2)
+
+    def dense(self) -> ActorCriticWeights:
+        """Expand every layer."""
+        return ActorCriticWeights(
+            self.history.dense(),
+            tuple(_dense(layer) for layer in self.actor),
+            tuple(_dense(layer) for layer in self.critic),
+        )
+
+    def forward(
+        self, observations: Tensor, previous_actions: Tensor | None, state: LstmState
+    ) -> tuple[Tensor, Tensor, LstmState]:
+        """Logits (T, B, n_actions), values (T, B) and the last state."""
+        history, state = self.history(observations, previous_actions, state)
+        features = history.flatten(0, 1)[..., None, None]
+        logits = _run_head(self.actor, features)[..., 0, 0]
+        values = _run_head(self.critic, features)[:, 0, 0, 0]
+        shape = history.shape[:2]
+        return logits.unflatten(0, shape), values.unflatten(0, shape), state
+
+
+def initial_state(
+    config: NetworkConfig, batch: int, generator: torch.Generator | None = None
+) -> LstmState:
+    """State at the start of an episode: zero, or standard normal numbers for the ablation."""
+    shape = (batch, config.recurrent_channels)
+    if config.initial_state == "random":
+        return LstmState(
+            torch.randn(shape, generator=generator), torch.randn(shape, generator=generator)
+        )
+    return LstmState(torch.zeros(shape), torch.zeros(shape))
+
+
+def normalise_observation(config: NetworkConfig, observation: Tensor) -> Tensor:
+    """(..., 2, S, S): shift and scale the depth channel as the contract says; others unchanged."""
+    if config.observation != "depth":
+        return observation
+    depth = (observation[..., :1, :, :] - config.depth_offset_m) * config.depth_scale_per_m
+    return torch.cat([depth, observation[..., 1:, :, :]], dim=-3)
+
+
+def _observation_layout(config: NetworkConfig) -> Layout:
+    if config.observation == "vector":
+        return symmetry.sign(config.observation_size)
+    return symmetry.trivial(2)
+
+
+def _action_layout(config: NetworkConfig) -> Layout:
+    if config.actions == "continuous":
+        return symmetry.ACTION
+    return symmetry.regular(config.n_actions)  # one-hot
+
+
+def _hidden_layers(config: NetworkConfig, source: Layout) -> nn.ModuleList:
+    layers = nn.ModuleList()
+    for width in config.head_channels:
+        target = symmetry.regular(width)
+        layers.append(
+            make_layer(config.symmetry, source, target, equivariant=config.equivariant_heads)
+        )
+        source = target
+    return layers
+
+
+def _head(config: NetworkConfig, source: Layout, target: Layout, bound: float) -> nn.ModuleList:
+    layers = _hidden_layers(config, source)
+    top = symmetry.regular(config.head_channels[-1])
+    last = make_layer(config.symmetry, top, target, equivariant=config.equivariant_heads)
+    _start_small(last, bound)
+    layers.append(last)
+    return layers
+
+
+def _run_head(layers: nn.ModuleList, features: Tensor) -> Tensor:
+    for layer in layers[:-1]:
+        features = _relu(layer, layer(features))
+    output: Tensor = layers[-1](features)
+    return output
+
+
+def _start_small(layer: Layer, bound: float) -> None:
+    """Plain output layers start near zero, as in the reference; equivariant ones as escnn does."""
+    if isinstance(layer, PlainLayer):
+        nn.init.uniform_(layer.weight, -bound, bound)
+        nn.init.uniform_(layer.bias, -bound, bound)
+
+
+def _relu(layer: nn.Module, features: Tensor) -> Tensor:
+    if not isinstance(layer, EquivariantLayer):
+        return torch.relu(features)
+    from escnn import nn as escnn_nn
+
+    kind = layer.convolution.out_type
+    output: Tensor = escnn_nn.ReLU(kind)(escnn_nn.GeometricTensor(features, kind)).tensor
+    return output
+
+
+def _dense(layer: nn.Module) -> Dense:
+    if not isinstance(layer, EquivariantLayer | PlainLayer):
+        raise TypeError(f"{type(layer).__name__} has no dense weights")
+    return layer.dense()
+
+
+def _children(head: nn.Module) -> nn.ModuleList:
+    if not isinstance(head, nn.ModuleList):
+        raise TypeError(f"{type(head).__name__} is not a head")
+    return head
