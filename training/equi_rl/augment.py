@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from equi_rl.nets.symmetry import turn_images
+
 _QUARTER = math.pi / 2
-# Closer than this to a quarter turn, an angle is treated as one and rotates without interpolation.
-_EXACT_TOLERANCE_RAD = 1e-6
+# Closer than this to a quarter turn, an angle is treated as one and rotates without rounding.
+_EXACT_TOLERANCE_RAD = 1e-9
 
 
 def rotate_depth(depth_m: Tensor, angle_rad: float) -> Tensor:
@@ -24,17 +25,7 @@ def rotate_depth(depth_m: Tensor, angle_rad: float) -> Tensor:
 
     Pixels from outside the view repeat the nearest border pixel.
     """
-    turns = round(angle_rad / _QUARTER)
-    if abs(angle_rad - turns * _QUARTER) < _EXACT_TOLERANCE_RAD:
-        return torch.rot90(depth_m, turns % 4, dims=(-2, -1))
-    # Where the pixel at p comes from: p turned back. grid_sample wants (column, row) in [-1, 1],
-    # with row = x and column = y of the world.
-    cos, sin = math.cos(angle_rad), math.sin(angle_rad)
-    source_from_pixel = depth_m.new_tensor([[[cos, -sin, 0.0], [sin, cos, 0.0]]])
-    grid = F.affine_grid(source_from_pixel, [1, 1, *depth_m.shape[-2:]], align_corners=False)
-    return F.grid_sample(
-        depth_m[None], grid, mode="bilinear", padding_mode="border", align_corners=False
-    )[0]
+    return turn_images(depth_m, angle_rad)
 
 
 def rotate_actions(actions: Tensor, angle_rad: float) -> Tensor:

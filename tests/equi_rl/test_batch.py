@@ -1,0 +1,117 @@
+"""Specification of packed batches: every frame and step of every episode, once, in its place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from equi_core.contract import ACTION_ORDER
+from equi_rl.batch import Augmentation, PixelAugmentation, collate
+from equi_rl.nets.config import reference_config
+from equi_rl.replay import DEPTH_STEP_M, Episode
+
+CONFIG = reference_config("C4")
+STILL = Augmentation(rotate=False)
+
+
+def an_episode(number: int, steps: int, size=84, terminated=True) -> Episode:
+    """Frame t of episode i has depth 100 i + t steps everywhere; its action's z is the same / 1000."""
+    marks = 100 * number + np.arange(steps + 1)
+    actions = np.zeros((steps, len(ACTION_ORDER)), dtype=np.float32)
+    actions[:, 3] = marks[:-1] / 1000
+    return Episode(
+        depth=np.broadcast_to(marks[:, None, None], (steps + 1, size, size)).astype(np.uint16),
+        holding=marks % 2 == 1,
+        action=actions,
+        reward=marks[:-1].astype(np.float32),
+        terminated=terminated,
+        expert_action=actions / 2,
+        is_demonstration=number % 2 == 0,
+    )
+
+
+def depth_marks(frames) -> np.ndarray:
+    """The mark of each packed frame, read back from its first pixel."""
+    first_pixel = frames.blocks[:, 0, 0, 0]
+    depth_m = first_pixel / CONFIG.depth_scale_per_m + CONFIG.depth_offset_m
+    return np.round(depth_m.numpy() / DEPTH_STEP_M).astype(int)
+
+
+def test_each_step_finds_its_frame_action_and_reward():
+    episodes = [an_episode(0, 3), an_episode(1, 5), an_episode(2, 1)]
+    batch = collate(episodes, CONFIG, np.random.default_rng(0), STILL)
+    layout = batch.layout
+    expected = [100 * e + t for e, t in zip(layout.step_episode, layout.step_time, strict=True)]
+    marks = depth_marks(batch.frames)
+    assert sorted(marks) == [0, 1, 2, 3, 100, 101, 102, 103, 104, 105, 200, 201]
+    np.testing.assert_array_equal(marks[layout.frame_of_step], expected)
+    np.testing.assert_array_equal(marks[layout.next_frame_of_step], np.array(expected) + 1)
+    np.testing.assert_array_equal(batch.rewards, expected)
+    np.testing.assert_allclose(batch.actions[:, 3] * 1000, expected, rtol=1e-6)
+    np.testing.assert_allclose(batch.expert_actions, batch.actions / 2)
+    np.testing.assert_array_equal(batch.frames.holding, marks % 2)
+    np.testing.assert_array_equal(batch.is_demonstration, layout.step_episode % 2 == 0)
+
+
+def test_the_previous_action_is_zero_first_and_then_the_one_before():
+    batch = collate([an_episode(1, 4)], CONFIG, np.random.default_rng(0), STILL)
+    np.testing.assert_allclose(batch.previous_actions[:, 3] * 1000, [0, 100, 101, 102, 103])
+
+
+def test_only_the_end_of_the_task_stops_the_future():
+    ended, timed_out = an_episode(0, 2), an_episode(1, 2, terminated=False)
+    batch = collate([ended, timed_out], CONFIG, np.random.default_rng(0), STILL)
+    by_mark = dict(zip(batch.rewards.tolist(), batch.continues.tolist(), strict=True))
+    assert by_mark == {0.0: 1.0, 1.0: 0.0, 100.0: 1.0, 101.0: 1.0}
+
+
+def test_an_episode_turns_as_one():
+    rng = np.random.default_rng(3)
+    steps = 6
+    actions = np.tile([0.0, 0.5, 0.0, 0.0, 0.3], (steps, 1)).astype(np.float32)
+    picture = np.zeros((84, 84), dtype=np.uint16)
+    picture[60:70, 38:46] = 5000  # ahead of the gripper: +x
+    episode = Episode(
+        depth=np.stack([picture] * (steps + 1)),
+        holding=np.zeros(steps + 1, dtype=bool),
+        action=actions,
+        reward=np.zeros(steps, dtype=np.float32),
+        terminated=False,
+        expert_action=actions,
+    )
+    batch = collate([episode] * 5, CONFIG, rng, Augmentation(rotate=True))
+    layout = batch.layout
+    directions = []
+    for number in range(5):
+        mine = batch.actions[layout.step_episode == number]
+        assert torch.all(mine == mine[0])
+        np.testing.assert_allclose(torch.linalg.vector_norm(mine[0, 1:3]), 0.5, rtol=1e-5)
+        assert mine[0, 4] == pytest.approx(0.3)
+        directions.append(np.arctan2(mine[0, 2], mine[0, 1]))
+        # The mark moved to where the turned action points.
+        frame = batch.frames.blocks[layout.frame_of_step[layout.step_episode == number][0]]
+        depth = frame.reshape(21, 21, 4, 4).permute(0, 2, 1, 3).reshape(84, 84)
+        rows, columns = np.nonzero(depth.numpy() > depth.min().item() + 1e-3)
+        seen = np.arctan2(columns.mean() - 41.5, rows.mean() - 41.5)
+        assert np.cos(seen - directions[-1]) > 0.99
+    assert np.ptp(directions) > 0.1
+
+
+def test_a_crop_takes_larger_pictures():
+    batch = collate(
+        [an_episode(0, 3, size=90)],
+        CONFIG,
+        np.random.default_rng(0),
+        Augmentation(pixels=PixelAugmentation.CROP),
+    )
+    assert len(batch.frames) == 4
+
+
+def test_the_same_seed_gives_the_same_batch():
+    episodes = [an_episode(0, 3), an_episode(1, 5)]
+    one, two = (
+        collate(episodes, CONFIG, np.random.default_rng(7), Augmentation()) for _ in range(2)
+    )
+    assert torch.equal(one.frames.blocks, two.frames.blocks)
+    assert torch.equal(one.actions, two.actions)

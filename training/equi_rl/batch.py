@@ -1,0 +1,134 @@
+"""A batch of whole episodes, augmented and packed, ready for the networks.
+
+Only real frames are unpacked, turned and encoded; nothing is padded. Each episode gets its own
+random transformation, drawn anew every time it is sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from equi_rl import augment
+from equi_rl.nets.config import NetworkConfig
+from equi_rl.nets.dense import Frames, prepare_depth
+from equi_rl.nets.packing import EpisodeLayout
+from equi_rl.replay import Episode, unpack_depth
+
+
+class PixelAugmentation(str, Enum):
+    """What is done to the pictures of an episode beside turning it."""
+
+    NONE = "none"
+    CROP = "crop"  # RAD: one random window per episode; the environment renders larger pictures
+    SHIFT = "shift"  # DrQ: one random shift per episode
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Random transformations of whole episodes."""
+
+    rotate: bool = True
+    """Turn world and actions by one angle per episode, uniform on the circle."""
+    pixels: PixelAugmentation = PixelAugmentation.NONE
+    shift_px: int = 4
+    """Largest shift along either axis."""
+
+    def __post_init__(self) -> None:
+        if self.shift_px < 0:
+            raise ValueError(f"shift_px is {self.shift_px}; it must be at least 0")
+
+
+@dataclass(frozen=True)
+class PackedBatch:
+    """Episodes in packed order (see EpisodeLayout): F frames, D transitions."""
+
+    layout: EpisodeLayout
+    frames: Frames
+    """Encoder input of all frames."""
+    previous_actions: Tensor
+    """(F, 5) action executed before each frame, zero before the first."""
+    actions: Tensor
+    """(D, 5) executed actions."""
+    rewards: Tensor
+    """(D,)."""
+    continues: Tensor
+    """(D,) 0 where the task ended with this step, else 1; a time-out continues."""
+    expert_actions: Tensor
+    """(D, 5) the expert's action, NaN where it was not asked."""
+    is_demonstration: Tensor
+    """(D,) whether the step belongs to a demonstration."""
+
+
+def collate(
+    episodes: Sequence[Episode],
+    config: NetworkConfig,
+    rng: np.random.Generator,
+    augmentation: Augmentation,
+) -> PackedBatch:
+    """Augment and pack episodes for a network of the given configuration."""
+    layout = EpisodeLayout.of_lengths([len(episode) for episode in episodes])
+    size = config.observation_size
+    angles = [augment.random_angle_rad(rng) if augmentation.rotate else 0.0 for _ in episodes]
+    depth = torch.cat(
+        [
+            _depth_m(episode, angle, size, rng, augmentation)
+            for episode, angle in zip(episodes, angles, strict=True)
+        ]
+    )
+    actions, labels = (
+        torch.cat(
+            [
+                augment.rotate_actions(torch.from_numpy(getattr(episode, name)), angle)
+                for episode, angle in zip(episodes, angles, strict=True)
+            ]
+        )
+        for name in ("action", "expert_action")
+    )
+    continues = [np.ones(len(episode), dtype=np.float32) for episode in episodes]
+    for episode, row in zip(episodes, continues, strict=True):
+        row[-1] = 0.0 if episode.terminated else 1.0
+    frame_rows = _packed_rows(
+        [len(e) + 1 for e in episodes], layout.frame_episode, layout.frame_time
+    )
+    step_rows = _packed_rows([len(e) for e in episodes], layout.step_episode, layout.step_time)
+    holding = torch.from_numpy(np.concatenate([episode.holding for episode in episodes]))
+    packed_actions = actions[step_rows]
+    return PackedBatch(
+        layout=layout,
+        frames=prepare_depth(config, depth[frame_rows], holding[frame_rows]),
+        previous_actions=layout.previous_actions(packed_actions),
+        actions=packed_actions,
+        rewards=torch.from_numpy(np.concatenate([e.reward for e in episodes]))[step_rows],
+        continues=torch.from_numpy(np.concatenate(continues))[step_rows],
+        expert_actions=labels[step_rows],
+        is_demonstration=torch.tensor([e.is_demonstration for e in episodes])[layout.step_episode],
+    )
+
+
+def _depth_m(
+    episode: Episode,
+    angle_rad: float,
+    size_px: int,
+    rng: np.random.Generator,
+    augmentation: Augmentation,
+) -> Tensor:
+    """Depth pictures (T + 1, size, size) of one episode after its transformation [m]."""
+    depth = torch.from_numpy(unpack_depth(episode.depth))
+    if augmentation.pixels is PixelAugmentation.CROP:
+        offset = augment.random_crop_offset_px(rng, depth.shape[-1], size_px)
+        depth = augment.crop(depth, offset, size_px)
+    elif augmentation.pixels is PixelAugmentation.SHIFT:
+        depth = augment.shift(depth, augment.random_shift_px(rng, augmentation.shift_px))
+    return augment.rotate_depth(depth, angle_rad)
+
+
+def _packed_rows(lengths: Sequence[int], episode: Tensor, time: Tensor) -> Tensor:
+    """Rows of episode-by-episode concatenated arrays in packed order."""
+    starts = torch.tensor([0, *np.cumsum(lengths)[:-1]])
+    return starts[episode] + time
