@@ -16,7 +16,7 @@ STILL = Augmentation(rotate=False)
 
 
 def an_episode(number: int, steps: int, size=84, terminated=True) -> Episode:
-    """Frame t of episode i has depth 100 i + t steps everywhere; its action's z is the same / 1000."""
+    """Frame t of episode i has depth 100 i + t steps; its action z is a thousandth of that."""
     marks = 100 * number + np.arange(steps + 1)
     actions = np.zeros((steps, len(ACTION_ORDER)), dtype=np.float32)
     actions[:, 3] = marks[:-1] / 1000
