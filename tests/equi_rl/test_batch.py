@@ -8,10 +8,8 @@ import torch
 
 from equi_core.contract import ACTION_ORDER
 from equi_rl.batch import Augmentation, PixelAugmentation, collate
-from equi_rl.nets.config import reference_config
 from equi_rl.replay import DEPTH_STEP_M, Episode
 
-CONFIG = reference_config("C4")
 STILL = Augmentation(rotate=False)
 
 
@@ -31,39 +29,38 @@ def an_episode(number: int, steps: int, size=84, terminated=True) -> Episode:
     )
 
 
-def depth_marks(frames) -> np.ndarray:
+def depth_marks(depth_m) -> np.ndarray:
     """The mark of each packed frame, read back from its first pixel."""
-    first_pixel = frames.blocks[:, 0, 0, 0]
-    depth_m = first_pixel / CONFIG.depth_scale_per_m + CONFIG.depth_offset_m
-    return np.round(depth_m.numpy() / DEPTH_STEP_M).astype(int)
+    return np.round(depth_m[:, 0, 0].numpy() / DEPTH_STEP_M).astype(int)
 
 
 def test_each_step_finds_its_frame_action_and_reward():
     episodes = [an_episode(0, 3), an_episode(1, 5), an_episode(2, 1)]
-    batch = collate(episodes, CONFIG, np.random.default_rng(0), STILL)
-    layout = batch.layout
+    labelled = collate(episodes, 84, np.random.default_rng(0), STILL)
+    batch, layout = labelled.episodes, labelled.episodes.layout
     expected = [100 * e + t for e, t in zip(layout.step_episode, layout.step_time, strict=True)]
-    marks = depth_marks(batch.frames)
+    marks = depth_marks(batch.depth_m)
     assert sorted(marks) == [0, 1, 2, 3, 100, 101, 102, 103, 104, 105, 200, 201]
     np.testing.assert_array_equal(marks[layout.frame_of_step], expected)
     np.testing.assert_array_equal(marks[layout.next_frame_of_step], np.array(expected) + 1)
     np.testing.assert_array_equal(batch.rewards, expected)
     np.testing.assert_allclose(batch.actions[:, 3] * 1000, expected, rtol=1e-6)
-    np.testing.assert_allclose(batch.expert_actions, batch.actions / 2)
-    np.testing.assert_array_equal(batch.frames.holding, marks % 2)
-    np.testing.assert_array_equal(batch.is_demonstration, layout.step_episode % 2 == 0)
+    np.testing.assert_allclose(labelled.expert_actions, batch.actions / 2)
+    np.testing.assert_array_equal(batch.holding, marks % 2)
+    np.testing.assert_array_equal(labelled.is_demonstration, layout.step_episode % 2 == 0)
 
 
 def test_the_previous_action_is_zero_first_and_then_the_one_before():
-    batch = collate([an_episode(1, 4)], CONFIG, np.random.default_rng(0), STILL)
-    np.testing.assert_allclose(batch.previous_actions[:, 3] * 1000, [0, 100, 101, 102, 103])
+    batch = collate([an_episode(1, 4)], 84, np.random.default_rng(0), STILL).episodes
+    previous = batch.layout.previous_actions(batch.actions)
+    np.testing.assert_allclose(previous[:, 3] * 1000, [0, 100, 101, 102, 103])
 
 
 def test_only_the_end_of_the_task_stops_the_future():
     ended, timed_out = an_episode(0, 2), an_episode(1, 2, terminated=False)
-    batch = collate([ended, timed_out], CONFIG, np.random.default_rng(0), STILL)
-    by_mark = dict(zip(batch.rewards.tolist(), batch.continues.tolist(), strict=True))
-    assert by_mark == {0.0: 1.0, 1.0: 0.0, 100.0: 1.0, 101.0: 1.0}
+    batch = collate([ended, timed_out], 84, np.random.default_rng(0), STILL).episodes
+    by_mark = dict(zip(batch.rewards.tolist(), batch.terminated.tolist(), strict=True))
+    assert by_mark == {0.0: 0.0, 1.0: 1.0, 100.0: 0.0, 101.0: 0.0}
 
 
 def test_an_episode_turns_as_one():
@@ -80,7 +77,7 @@ def test_an_episode_turns_as_one():
         terminated=False,
         expert_action=actions,
     )
-    batch = collate([episode] * 5, CONFIG, rng, Augmentation(rotate=True))
+    batch = collate([episode] * 5, 84, rng, Augmentation(rotate=True)).episodes
     layout = batch.layout
     directions = []
     for number in range(5):
@@ -90,8 +87,7 @@ def test_an_episode_turns_as_one():
         assert mine[0, 4] == pytest.approx(0.3)
         directions.append(np.arctan2(mine[0, 2], mine[0, 1]))
         # The mark moved to where the turned action points.
-        frame = batch.frames.blocks[layout.frame_of_step[layout.step_episode == number][0]]
-        depth = frame.reshape(21, 21, 4, 4).permute(0, 2, 1, 3).reshape(84, 84)
+        depth = batch.depth_m[layout.frame_of_step[layout.step_episode == number][0]]
         rows, columns = np.nonzero(depth.numpy() > depth.min().item() + 1e-3)
         seen = np.arctan2(columns.mean() - 41.5, rows.mean() - 41.5)
         assert np.cos(seen - directions[-1]) > 0.99
@@ -101,17 +97,15 @@ def test_an_episode_turns_as_one():
 def test_a_crop_takes_larger_pictures():
     batch = collate(
         [an_episode(0, 3, size=90)],
-        CONFIG,
+        84,
         np.random.default_rng(0),
         Augmentation(pixels=PixelAugmentation.CROP),
     )
-    assert len(batch.frames) == 4
+    assert batch.episodes.depth_m.shape == (4, 84, 84)
 
 
 def test_the_same_seed_gives_the_same_batch():
     episodes = [an_episode(0, 3), an_episode(1, 5)]
-    one, two = (
-        collate(episodes, CONFIG, np.random.default_rng(7), Augmentation()) for _ in range(2)
-    )
-    assert torch.equal(one.frames.blocks, two.frames.blocks)
-    assert torch.equal(one.actions, two.actions)
+    one, two = (collate(episodes, 84, np.random.default_rng(7), Augmentation()) for _ in range(2))
+    assert torch.equal(one.episodes.depth_m, two.episodes.depth_m)
+    assert torch.equal(one.expert_actions, two.expert_actions)

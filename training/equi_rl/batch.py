@@ -12,11 +12,11 @@ from enum import Enum
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from equi_rl import augment
-from equi_rl.nets.config import NetworkConfig
-from equi_rl.nets.dense import Frames, prepare_depth
+from equi_rl.agents.sac import EpisodeBatch
 from equi_rl.nets.packing import EpisodeLayout
 from equi_rl.replay import Episode, unpack_depth
 
@@ -45,20 +45,10 @@ class Augmentation:
 
 
 @dataclass(frozen=True)
-class PackedBatch:
-    """Episodes in packed order (see EpisodeLayout): F frames, D transitions."""
+class LabelledBatch:
+    """Packed episodes, and what the expert would have done in them."""
 
-    layout: EpisodeLayout
-    frames: Frames
-    """Encoder input of all frames."""
-    previous_actions: Tensor
-    """(F, 5) action executed before each frame, zero before the first."""
-    actions: Tensor
-    """(D, 5) executed actions."""
-    rewards: Tensor
-    """(D,)."""
-    continues: Tensor
-    """(D,) 0 where the task ended with this step, else 1; a time-out continues."""
+    episodes: EpisodeBatch
     expert_actions: Tensor
     """(D, 5) the expert's action, NaN where it was not asked."""
     is_demonstration: Tensor
@@ -67,17 +57,16 @@ class PackedBatch:
 
 def collate(
     episodes: Sequence[Episode],
-    config: NetworkConfig,
+    size_px: int,
     rng: np.random.Generator,
     augmentation: Augmentation,
-) -> PackedBatch:
-    """Augment and pack episodes for a network of the given configuration."""
+) -> LabelledBatch:
+    """Augment and pack episodes for a network that sees pictures of `size_px` pixels a side."""
     layout = EpisodeLayout.of_lengths([len(episode) for episode in episodes])
-    size = config.observation_size
     angles = [augment.random_angle_rad(rng) if augmentation.rotate else 0.0 for _ in episodes]
     depth = torch.cat(
         [
-            _depth_m(episode, angle, size, rng, augmentation)
+            _depth_m(episode, angle, size_px, rng, augmentation)
             for episode, angle in zip(episodes, angles, strict=True)
         ]
     )
@@ -90,22 +79,23 @@ def collate(
         )
         for name in ("action", "expert_action")
     )
-    continues = [np.ones(len(episode), dtype=np.float32) for episode in episodes]
-    for episode, row in zip(episodes, continues, strict=True):
-        row[-1] = 0.0 if episode.terminated else 1.0
-    frame_rows = _packed_rows(
-        [len(e) + 1 for e in episodes], layout.frame_episode, layout.frame_time
-    )
-    step_rows = _packed_rows([len(e) for e in episodes], layout.step_episode, layout.step_time)
+    terminated = [np.zeros(len(episode), dtype=np.float32) for episode in episodes]
+    for episode, row in zip(episodes, terminated, strict=True):
+        row[-1] = float(episode.terminated)
+    lengths = [len(episode) for episode in episodes]
+    frame_rows = _packed_rows(np.add(lengths, 1), layout.frame_episode, layout.frame_time)
+    step_rows = _packed_rows(lengths, layout.step_episode, layout.step_time)
     holding = torch.from_numpy(np.concatenate([episode.holding for episode in episodes]))
-    packed_actions = actions[step_rows]
-    return PackedBatch(
+    packed = EpisodeBatch(
         layout=layout,
-        frames=prepare_depth(config, depth[frame_rows], holding[frame_rows]),
-        previous_actions=layout.previous_actions(packed_actions),
-        actions=packed_actions,
+        depth_m=depth[frame_rows],
+        holding=holding[frame_rows],
+        actions=actions[step_rows],
         rewards=torch.from_numpy(np.concatenate([e.reward for e in episodes]))[step_rows],
-        continues=torch.from_numpy(np.concatenate(continues))[step_rows],
+        terminated=torch.from_numpy(np.concatenate(terminated))[step_rows],
+    )
+    return LabelledBatch(
+        episodes=packed,
         expert_actions=labels[step_rows],
         is_demonstration=torch.tensor([e.is_demonstration for e in episodes])[layout.step_episode],
     )
@@ -128,7 +118,7 @@ def _depth_m(
     return augment.rotate_depth(depth, angle_rad)
 
 
-def _packed_rows(lengths: Sequence[int], episode: Tensor, time: Tensor) -> Tensor:
+def _packed_rows(lengths: ArrayLike, episode: Tensor, time: Tensor) -> Tensor:
     """Rows of episode-by-episode concatenated arrays in packed order."""
-    starts = torch.tensor([0, *np.cumsum(lengths)[:-1]])
+    starts = torch.from_numpy(np.cumsum(lengths) - lengths)
     return starts[episode] + time

@@ -1,0 +1,102 @@
+"""Imitation: the actor learns the expert's action at every labelled step of whole episodes.
+
+    loss = mean over labelled steps of | squash(mean(h_t)) - a*_t |^2
+
+Used as a warm start on demonstrations (behaviour cloning) and, with an expert that is asked about
+the states which the policy itself visits, as DAgger. Labels are pulled slightly inside the squash's
+range, because a target on its edge can only be reached by an infinite mean.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from equi_rl.batch import LabelledBatch
+from equi_rl.nets import dense
+from equi_rl.nets.distributions import squash
+from equi_rl.nets.networks import Actor, ActorWeights
+
+
+@dataclass(frozen=True)
+class ImitationSettings:
+    """Hyper-parameters of imitation."""
+
+    learning_rate: float = 1e-3
+    final_learning_rate_share: float = 0.05
+    """The rate falls along a cosine to this share of itself at the end of the run."""
+    warm_up_updates: int = 50
+    gradient_clip: float = 5.0
+    label_reach: float = 0.98
+    """Labels are clipped to +-this."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.label_reach < 1.0:
+            raise ValueError(f"label_reach is {self.label_reach}; it must lie between 0 and 1")
+
+
+class ImitationUpdate:
+    """Actor and optimiser; `step` makes one update.
+
+    Args:
+        actor: the policy to train.
+        settings: hyper-parameters.
+        planned_updates: length of the run, which shapes the learning rate.
+    """
+
+    def __init__(self, actor: Actor, settings: ImitationSettings, planned_updates: int) -> None:
+        self.actor = actor
+        self.settings = settings
+        self.planned_updates = planned_updates
+        self.updates = 0
+        self.optimiser = torch.optim.Adam(
+            actor.parameters(), lr=settings.learning_rate, foreach=True
+        )
+
+    def step(self, batch: LabelledBatch) -> dict[str, float]:
+        """One update; returns the loss and the learning rate."""
+        rate = self._learning_rate()
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        loss = imitation_loss(self.actor, self.actor.dense(), batch, self.settings.label_reach)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.actor.parameters(), self.settings.gradient_clip)
+        self.optimiser.step()
+        self.updates += 1
+        return {
+            "imitation_loss": float(loss.detach()),
+            "gradient_norm": float(norm),
+            "learning_rate": rate,
+        }
+
+    def _learning_rate(self) -> float:
+        warm_up = min(1.0, (self.updates + 1) / max(1, self.settings.warm_up_updates))
+        progress = min(1.0, self.updates / max(1, self.planned_updates))
+        floor = self.settings.final_learning_rate_share
+        cosine = floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * progress))
+        return self.settings.learning_rate * warm_up * cosine
+
+
+def imitation_loss(
+    actor: Actor, weights: ActorWeights, batch: LabelledBatch, label_reach: float
+) -> Tensor:
+    """Mean squared distance (scalar) between the policy's and the expert's actions."""
+    config, episodes = actor.config, batch.episodes
+    layout = episodes.layout
+    frames = dense.prepare_depth(config, episodes.depth_m, episodes.holding)
+    rows = layout.frame_of_step
+    features = dense.encode(
+        config, weights.history.encoder, frames, rows, dtype=dense.convolution_dtype()
+    )
+    previous = layout.previous_actions(episodes.actions)[rows]
+    history, _ = dense.run_history(config, weights.history, features, previous, layout.step_counts)
+    labelled = ~torch.isnan(batch.expert_actions).any(dim=1)
+    if not labelled.any():
+        raise ValueError("no step of the batch carries an expert's action to imitate")
+    mean, _ = dense.actor_outputs(config, weights, history[labelled])
+    wanted = batch.expert_actions[labelled].clamp(-label_reach, label_reach)
+    return (squash(mean, config.squash) - wanted).square().mean()
