@@ -1,0 +1,45 @@
+"""Run a function of the launch file while launching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..action import Action
+from ..condition import Condition
+from ..launch_description_entity import LaunchDescriptionEntity
+from ..utilities import normalize_to_list_of_entities
+
+if TYPE_CHECKING:
+    from ..launch_context import LaunchContext
+
+
+class OpaqueFunction(Action):
+    """Calls `function(context, *args, **kwargs)`; it may return a list of entities to visit."""
+
+    def __init__(
+        self,
+        *,
+        function: Callable[..., Sequence[LaunchDescriptionEntity] | None],
+        args: Iterable[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        condition: Condition | None = None,
+    ) -> None:
+        super().__init__(condition=condition)
+        if not callable(function):
+            raise TypeError(f"OpaqueFunction: function must be callable, got {function!r}")
+        self.__function = function
+        self.__args = () if args is None else tuple(args)
+        self.__kwargs = {} if kwargs is None else dict(kwargs)
+
+    def execute(self, context: LaunchContext) -> Sequence[LaunchDescriptionEntity] | None:
+        """Call the function and return its entities."""
+        entities = self.__function(context, *self.__args, **self.__kwargs)
+        if entities is None:
+            return None
+        if isinstance(entities, LaunchDescriptionEntity):
+            raise TypeError(
+                f"OpaqueFunction: {self.__function!r} returned the single entity {entities!r}; "
+                "return a list of entities, or None"
+            )
+        return normalize_to_list_of_entities(entities)

@@ -1,0 +1,1 @@
+"""Names and parameters, brought into the form that nodes take on their command line."""
