@@ -13,11 +13,11 @@ from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.networks import Actor, initial_state
 from equi_rl.replay import Episode, EpisodeRecorder
 
-# A small network of the same make: 12 pixels instead of 84.
+# A small network of the same make: 20 pixels instead of 84.
 SMALL = NetworkConfig(
-    observation_size=12,
+    observation_size=20,
     encoder_channels=(8, 16),
-    encoder_kernels=(8, 2),
+    encoder_kernels=(8, 4),
     encoder_strides=(4, 1),
     action_channels=4,
     recurrent_channels=16,
@@ -34,7 +34,7 @@ def actor() -> Actor:
 
 def remember_the_first_picture(rng: np.random.Generator, steps: int) -> Episode:
     """An episode whose labels can only be known by memory: the first picture tells the height."""
-    observations = rng.uniform(0.1, 0.2, size=(steps + 1, 2, 12, 12)).astype(np.float32)
+    observations = rng.uniform(0.1, 0.2, size=(steps + 1, 2, 20, 20)).astype(np.float32)
     observations[:, 1] = 0.0
     up = bool(rng.integers(2))
     observations[0, 1] = float(up)
@@ -50,7 +50,7 @@ def test_a_policy_learns_to_act_on_what_only_its_memory_knows(actor):
     update = ImitationUpdate(actor, ImitationSettings(learning_rate=5e-3), planned_updates=150)
     for _ in range(150):
         episodes = [remember_the_first_picture(rng, 5) for _ in range(16)]
-        losses = update.step(collate(episodes, 12, rng, Augmentation()))
+        losses = update.step(collate(episodes, 20, rng, Augmentation()))
     assert losses["imitation_loss"] < 0.01  # guessing 0 would cost 0.8^2 / 5 = 0.128
 
 
@@ -68,19 +68,19 @@ def test_unlabelled_steps_do_not_count(actor):
         labels,
     )
     loss = imitation_loss(
-        actor, actor.dense(), collate([partly], 12, rng, Augmentation(rotate=False)), 0.98
+        actor, actor.dense(), collate([partly], 20, rng, Augmentation(rotate=False)), 0.98
     )
     assert torch.isfinite(loss)
     labels[:] = np.nan
     with pytest.raises(ValueError, match="no step"):
         imitation_loss(
-            actor, actor.dense(), collate([partly], 12, rng, Augmentation(rotate=False)), 0.98
+            actor, actor.dense(), collate([partly], 20, rng, Augmentation(rotate=False)), 0.98
         )
 
 
 def test_acting_step_by_step_is_the_network_over_the_whole_history(actor):
     rng = np.random.default_rng(1)
-    observations = rng.uniform(0, 0.3, size=(7, 2, 12, 12)).astype(np.float32)
+    observations = rng.uniform(0, 0.3, size=(7, 2, 20, 20)).astype(np.float32)
     observations[:, 1] = (rng.random((7, 1, 1)) > 0.5).astype(np.float32)
     previous = rng.uniform(-1, 1, size=(7, 5)).astype(np.float32)
     with torch.no_grad():
@@ -98,7 +98,7 @@ def test_acting_step_by_step_is_the_network_over_the_whole_history(actor):
 
 def test_a_snapshot_does_not_follow_the_actor(actor):
     rng = np.random.default_rng(0)
-    observation = rng.uniform(0, 0.3, size=(2, 12, 12)).astype(np.float32)
+    observation = rng.uniform(0, 0.3, size=(2, 20, 20)).astype(np.float32)
     policy = ActingPolicy.of(actor)
     before, _ = policy.act(observation, np.zeros(5), policy.start())
     with torch.no_grad():
@@ -111,7 +111,7 @@ def test_a_snapshot_does_not_follow_the_actor(actor):
 def test_random_actions_scatter_around_the_mean_and_stay_in_range(actor):
     rng = np.random.default_rng(0)
     policy = ActingPolicy.of(actor)
-    observation = rng.uniform(0, 0.3, size=(2, 12, 12)).astype(np.float32)
+    observation = rng.uniform(0, 0.3, size=(2, 20, 20)).astype(np.float32)
     drawn = np.array(
         [policy.act(observation, np.zeros(5), policy.start(), rng)[0] for _ in range(50)]
     )
