@@ -15,6 +15,7 @@ from typing import Any
 from equi_rl.nets.symmetry import Group, SymmetryError, group_named
 
 CONFIG_FORMAT = 1
+GROUP_CHOICES = ("C4", "C8", "D4", "D8")  # planar groups a robot policy may use
 _TUPLES = (
     "encoder_channels",
     "encoder_kernels",

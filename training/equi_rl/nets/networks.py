@@ -2,7 +2,8 @@
 
 Each class holds layers and offers two ways to run. ``dense()`` hands out ordinary filters and
 matrices for the fast path in ``dense.py``; ``forward`` walks through the layers step by step as
-escnn would, and is the definition that the fast path is tested against. Shapes: T steps, B episodes.
+escnn would, and is the definition that the fast path is tested against. Shapes: T steps, B
+episodes.
 """
 
 from __future__ import annotations

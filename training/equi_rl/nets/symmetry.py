@@ -2,9 +2,9 @@
 
 Conventions, fixed for the whole project. The image has rows along world +x (down) and columns
 along world +y (right), so a counter-clockwise turn of the world is a counter-clockwise turn of the
-picture (``rot90`` with ``k=1``), and the mirror of a dihedral group is y -> -y, that is a left-right
-flip of the picture. An element ``g = (rotation k, mirror m)`` first mirrors, then turns by
-``2 pi k / n``.
+picture (``rot90`` with ``k=1``), and the mirror of a dihedral group is y -> -y, that is a
+left-right flip of the picture. An element ``g = (rotation k, mirror m)`` first mirrors, then turns
+by ``2 pi k / n``.
 
 The pure part (elements, matrices, turning pictures) needs numpy and torch only; the functions that
 return escnn types import escnn when first called.

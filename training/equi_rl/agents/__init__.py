@@ -1,0 +1,1 @@
+"""Learning algorithms, one readable file each, and the networks that only they use."""

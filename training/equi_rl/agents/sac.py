@@ -1,0 +1,272 @@
+"""Recurrent soft actor-critic: one update over packed whole episodes.
+
+Reads beside the paper and the original SAC: histories h_t, actions a_t, twin values Q_1, Q_2 with
+a slowly following target Q', policy pi, temperature alpha.
+
+    y_t         = r_t + gamma (1 - terminated_t) V'(h_{t+1})
+    V'(h)       = min_i Q'_i(h, a) - alpha log pi(a | h)              with a ~ pi(h)
+    critic      = sum_i mean_t (Q_i(h_t, a_t) - y_t)^2
+    actor       = mean_t (alpha log pi(a | h_t) - min_i Q_i(h_t, a))  with a ~ pi(h_t)
+    temperature = -mean_t alpha (log pi(a | h_t) + target entropy)
+
+Every network sees each frame once: the actor's single forward pass serves the target (detached)
+and its own loss. In the actor's loss the critic's weights carry no gradient. The target network exists
+only as dense weights: expansion is linear, so averaging filters equals averaging coefficients.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from equi_rl.nets import dense
+from equi_rl.nets.config import ArchitectureError, NetworkConfig
+from equi_rl.nets.distributions import sample
+from equi_rl.nets.networks import Actor, ActorWeights, Critic, CriticWeights
+from equi_rl.nets.packing import EpisodeLayout
+
+
+@dataclass(frozen=True)
+class SacSettings:
+    """Hyper-parameters; the defaults are the paper's."""
+
+    discount: float = 0.9
+    target_rate: float = 0.005  # share of the new weights that enters the target per update
+    actor_learning_rate: float = 3e-4
+    critic_learning_rate: float = 3e-4
+    temperature_learning_rate: float = 1e-3
+    initial_temperature: float = 0.1
+    target_entropy: float = -5.0
+    entropy_in_target: bool = True
+
+
+@dataclass(frozen=True)
+class EpisodeBatch:
+    """Packed episodes; see EpisodeLayout for the order of frames (F) and transitions (D).
+
+    Attributes:
+        layout: which frame and transition belongs where.
+        depth_m: (F, S, S) depth [m], any floating type.
+        holding: (F,) holding flag, 0 or 1.
+        actions: (D, 5) executed actions in policy units.
+        rewards: (D,).
+        terminated: (D,) 1 where the episode truly ended; a time-out is 0 and bootstraps.
+    """
+
+    layout: EpisodeLayout
+    depth_m: Tensor
+    holding: Tensor
+    actions: Tensor
+    rewards: Tensor
+    terminated: Tensor
+
+    def __post_init__(self) -> None:
+        frames, steps = self.layout.n_frames, self.layout.n_steps
+        for name, wanted in (
+            ("depth_m", frames),
+            ("holding", frames),
+            ("actions", steps),
+            ("rewards", steps),
+            ("terminated", steps),
+        ):
+            if len(getattr(self, name)) != wanted:
+                raise ArchitectureError(
+                    f"batch.{name} has {len(getattr(self, name))} rows; the layout has {wanted}"
+                )
+
+
+@dataclass
+class PartClock:
+    """Adds up wall time per named part of an update."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Time the enclosed block."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
+
+class SacUpdate:
+    """Networks, target, temperature and optimisers; ``step`` makes one update."""
+
+    def __init__(self, actor: Actor, critic: Critic, settings: SacSettings | None = None) -> None:
+        self.settings = settings or SacSettings()
+        self.actor, self.critic = actor, critic
+        _require_same_input(actor.config, critic.config)
+        with torch.no_grad():
+            self.target: CriticWeights = dense.map_tensors(critic.dense(), torch.clone)
+        start = torch.tensor(self.settings.initial_temperature)
+        self.log_temperature = start.log().requires_grad_()
+        rates = self.settings
+        self.actor_optimiser = torch.optim.Adam(
+            actor.parameters(), lr=rates.actor_learning_rate, foreach=True
+        )
+        self.critic_optimiser = torch.optim.Adam(
+            critic.parameters(), lr=rates.critic_learning_rate, foreach=True
+        )
+        self.temperature_optimiser = torch.optim.Adam(
+            [self.log_temperature], lr=rates.temperature_learning_rate
+        )
+        self.dtype = dense.convolution_dtype()
+
+    def step(
+        self,
+        batch: EpisodeBatch,
+        generator: torch.Generator | None = None,
+        clock: PartClock | None = None,
+    ) -> dict[str, float]:
+        """One update of critic, actor, temperature and target; returns the losses."""
+        clock = clock or PartClock()
+        layout = batch.layout
+        temperature = self.log_temperature.detach().exp()
+        with clock.part("prepare frames"):
+            frames = dense.prepare_depth(self.actor.config, batch.depth_m, batch.holding)
+            previous = layout.previous_actions(batch.actions)
+        with clock.part("expand filters"):
+            actor_weights, critic_weights = self.actor.dense(), self.critic.dense()
+
+        action, log_density = self._act(actor_weights, frames, previous, layout, generator, clock)
+        with torch.no_grad():
+            next_action = action.detach()[layout.next_frame_of_step]
+            next_density = log_density.detach()[layout.next_frame_of_step]
+            targets = self._targets(
+                batch, frames, previous, next_action, next_density, temperature, clock
+            )
+
+        # critic: h_t only, so the last frame of each episode is not encoded
+        decided = layout.frame_of_step
+        history = self._critic_history(critic_weights, frames, previous, layout, clock, "critic")
+        with clock.part("critic heads"):
+            values = dense.critic_values(critic_weights, history, batch.actions)
+            critic_loss = (values - targets).square().mean(dim=1).sum()
+        with clock.part("critic backward"):
+            self.critic_optimiser.zero_grad(set_to_none=True)
+            critic_loss.backward()
+        with clock.part("optimisers and target"):
+            self.critic_optimiser.step()
+
+        # actor: the updated critic judges; its weights carry no gradient
+        with torch.no_grad():
+            with clock.part("expand filters"):
+                judge = self.critic.dense()
+            history = self._critic_history(judge, frames, previous, layout, clock, "judge")
+        with clock.part("actor loss"):
+            judged = dense.critic_values(judge, history, action[decided]).amin(dim=0)
+            own_density = log_density[decided]
+            actor_loss = (temperature * own_density - judged).mean()
+        with clock.part("actor backward"):
+            self.actor_optimiser.zero_grad(set_to_none=True)
+            actor_loss.backward()
+        with clock.part("optimisers and target"):
+            self.actor_optimiser.step()
+            gap = (own_density.detach() + self.settings.target_entropy).mean()
+            temperature_loss = -self.log_temperature.exp() * gap
+            self.temperature_optimiser.zero_grad(set_to_none=True)
+            temperature_loss.backward()
+            self.temperature_optimiser.step()
+            follow_target(self.target, judge, self.settings.target_rate)
+        return {
+            "critic_loss": float(critic_loss.detach()),
+            "actor_loss": float(actor_loss.detach()),
+            "temperature": float(self.log_temperature.detach().exp()),
+            "entropy": float(-own_density.detach().mean()),
+            "value": float(values.detach().mean()),
+        }
+
+    def _act(
+        self,
+        weights: ActorWeights,
+        frames: dense.Frames,
+        previous: Tensor,
+        layout: EpisodeLayout,
+        generator: torch.Generator | None,
+        clock: PartClock,
+    ) -> tuple[Tensor, Tensor]:
+        """Sampled action (F, 5) and its log-density (F,) at every frame, with gradient."""
+        config = self.actor.config
+        with clock.part("actor encoder"):
+            features = dense.encode(config, weights.history.encoder, frames, dtype=self.dtype)
+        with clock.part("actor LSTM"):
+            history, _ = dense.run_history(
+                config, weights.history, features, previous, layout.frame_counts
+            )
+        with clock.part("actor head"):
+            mean, log_std = dense.actor_outputs(config, weights, history)
+            noise = torch.randn(mean.shape, generator=generator)
+            return sample(mean, log_std, noise, config.squash)
+
+    def _targets(
+        self,
+        batch: EpisodeBatch,
+        frames: dense.Frames,
+        previous: Tensor,
+        next_action: Tensor,
+        next_density: Tensor,
+        temperature: Tensor,
+        clock: PartClock,
+    ) -> Tensor:
+        """y_t for every transition, (D,)."""
+        config, layout = self.critic.config, batch.layout
+        with clock.part("target encoder"):
+            features = dense.encode(config, self.target.history.encoder, frames, dtype=self.dtype)
+        with clock.part("target LSTM and heads"):
+            history, _ = dense.run_history(
+                config, self.target.history, features, previous, layout.frame_counts
+            )
+            following = history[layout.next_frame_of_step]
+            value = dense.critic_values(self.target, following, next_action).amin(dim=0)
+        if self.settings.entropy_in_target:
+            value = value - temperature * next_density
+        return batch.rewards + self.settings.discount * (1.0 - batch.terminated) * value
+
+    def _critic_history(
+        self,
+        weights: CriticWeights,
+        frames: dense.Frames,
+        previous: Tensor,
+        layout: EpisodeLayout,
+        clock: PartClock,
+        name: str,
+    ) -> Tensor:
+        """History features (D, C) at the frames where a transition was decided."""
+        config, rows = self.critic.config, layout.frame_of_step
+        with clock.part(f"{name} encoder"):
+            features = dense.encode(config, weights.history.encoder, frames, rows, dtype=self.dtype)
+        with clock.part(f"{name} LSTM"):
+            history, _ = dense.run_history(
+                config, weights.history, features, previous[rows], layout.step_counts
+            )
+        return history
+
+
+def follow_target(target: CriticWeights, newest: CriticWeights, rate: float) -> None:
+    """Move the target's tensors in place a share ``rate`` of the way to the newest weights."""
+    goals = dict(dense.named_tensors(newest))
+    with torch.no_grad():
+        for name, tensor in dense.named_tensors(target):
+            tensor.lerp_(goals[name], rate)
+
+
+def _require_same_input(actor: NetworkConfig, critic: NetworkConfig) -> None:
+    names = ("observation", "observation_size", "depth_offset_m", "depth_scale_per_m")
+    for name in names:
+        if getattr(actor, name) != getattr(critic, name):
+            raise ArchitectureError(
+                f"network.{name} differs: actor {getattr(actor, name)!r},"
+                f" critic {getattr(critic, name)!r}"
+            )
+    if actor.encoder_kernels[0] != critic.encoder_kernels[0]:
+        raise ArchitectureError("network.encoder_kernels[0] differs between actor and critic")
+    if actor.encoder_strides[0] != critic.encoder_strides[0]:
+        raise ArchitectureError("network.encoder_strides[0] differs between actor and critic")

@@ -1,0 +1,101 @@
+"""Builds the actor and critic of every agent the paper compares, from one architecture config."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+
+from torch import nn
+
+from equi_rl.nets.config import (
+    ArchitectureError,
+    Combination,
+    NetworkConfig,
+    plain_twin,
+    scaled_plain_twin,
+)
+from equi_rl.nets.layers import count_parameters
+from equi_rl.nets.networks import Actor, ActorCritic, Critic
+
+_FACTORS = [step / 200.0 for step in range(20, 301)]  # width factors tried, 0.10 to 1.50
+_KINDS: dict[str, type[nn.Module]] = {
+    "actor": Actor,
+    "critic": Critic,
+    "actor-critic": ActorCritic,
+}
+
+
+def agent_configs(
+    combination: Combination | str, config: NetworkConfig, match: str = "channels"
+) -> tuple[NetworkConfig, NetworkConfig]:
+    """Configs of actor and critic for one combination.
+
+    Args:
+        combination: which parts respect the symmetry. ``plain-lstm`` replaces the LSTM alone and
+            keeps the equivariant encoder, action embeddings and heads.
+        config: the fully equivariant architecture.
+        match: a plain twin has the same ``channels``, or about the same number of ``parameters``.
+    """
+    if not config.is_equivariant:
+        raise ArchitectureError("agent_configs starts from the fully equivariant config")
+    if match not in ("channels", "parameters"):
+        raise ArchitectureError(f"match = {match!r}; allowed: channels, parameters")
+    try:
+        combination = Combination(combination)
+    except ValueError as error:
+        allowed = ", ".join(item.value for item in Combination)
+        raise ArchitectureError(f"combination = {combination!r}; allowed: {allowed}") from error
+    if combination is Combination.PLAIN_LSTM:
+        mixed = dataclasses.replace(config, equivariant_lstm=False)
+        return mixed, mixed
+    actor = critic = config
+    if combination in (Combination.PLAIN, Combination.CRITIC_ONLY):
+        actor = _plain(config, "actor", match)
+    if combination in (Combination.PLAIN, Combination.ACTOR_ONLY):
+        critic = _plain(config, "critic", match)
+    return actor, critic
+
+
+def build_agent(
+    combination: Combination | str, config: NetworkConfig, match: str = "channels"
+) -> tuple[Actor, Critic]:
+    """Fresh actor and twin critic; see ``agent_configs``."""
+    actor, critic = agent_configs(combination, config, match)
+    return Actor(actor), Critic(critic)
+
+
+@lru_cache(maxsize=64)
+def parameter_matched_twin(config: NetworkConfig, kind: str) -> NetworkConfig:
+    """The plain config whose ``actor``, ``critic`` or ``actor-critic`` has the nearest size."""
+    wanted = count_parameters(_KINDS[kind](config))
+    candidates = [scaled_plain_twin(config, factor) for factor in _FACTORS]
+    return min(candidates, key=lambda twin: abs(plain_parameters(twin, kind) - wanted))
+
+
+def plain_parameters(config: NetworkConfig, kind: str) -> int:
+    """Number of parameters of a plain network, computed from its widths."""
+    actions = 5 if config.actions == "continuous" else config.n_actions
+    total, source = 0, 2
+    for width, kernel in zip(config.encoder_channels, config.encoder_kernels, strict=True):
+        total += width * (source * kernel**2 + 1)
+        source = width
+    total += config.action_channels * (actions + 1)
+    recurrent = config.recurrent_channels
+    total += 4 * recurrent * (config.recurrent_input_channels + recurrent + 1)
+    spread = 5 if config.log_std_xy == "permuted" else 4
+    if kind == "actor":
+        return total + _chain([config.head_input_channels, *config.head_channels, 5 + spread])
+    if kind == "critic":
+        embedded = config.critic_action_channels
+        head = _chain([config.head_input_channels + embedded, *config.head_channels, 1])
+        return total + embedded * (actions + 1) + 2 * head
+    heads = [_chain([config.head_input_channels, *config.head_channels, n]) for n in (actions, 1)]
+    return total + sum(heads)
+
+
+def _plain(config: NetworkConfig, kind: str, match: str) -> NetworkConfig:
+    return plain_twin(config) if match == "channels" else parameter_matched_twin(config, kind)
+
+
+def _chain(widths: list[int]) -> int:
+    return sum(target * (source + 1) for source, target in zip(widths, widths[1:], strict=False))
