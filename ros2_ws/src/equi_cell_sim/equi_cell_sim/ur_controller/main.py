@@ -1,0 +1,194 @@
+"""`equi-ur-emulator`: one emulated robot in a process of its own, on one loopback address."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from equi_cell_sim.ur_controller.arms import Arm, KinematicArm
+from equi_cell_sim.ur_controller.connections import Connection, Network, Session
+from equi_cell_sim.ur_controller.control_api import ControlSession
+from equi_cell_sim.ur_controller.controller import Controller
+from equi_cell_sim.ur_controller.dashboard import DashboardSession
+from equi_cell_sim.ur_controller.protocol import (
+    CONTROL_API_PORT,
+    DASHBOARD_PORT,
+    GRIPPER_PORT,
+    RTDE_PORT,
+    SCRIPT_PORTS,
+    SERIES,
+    Series,
+    Service,
+)
+from equi_cell_sim.ur_controller.robotiq_server import RobotiqSession, RobotiqUnit
+from equi_cell_sim.ur_controller.rtde_server import RtdeSession
+from equi_cell_sim.ur_controller.safety_system import Delays
+from equi_cell_sim.ur_controller.script_port import ScriptSession
+
+_LOG = logging.getLogger(__name__)
+
+# A loop that is later than this gives up the lost cycles instead of rushing through them.
+_MOST_CATCH_UP_CYCLES = 4
+_ACTIVATION_S = 2.5
+
+
+class EmulatedRobot:
+    """Controller, gripper and ports of one robot, and the loop that runs them."""
+
+    def __init__(self, address: str, series: Series, arm: Arm, delays: Delays) -> None:
+        self.network = Network(address)
+        self.controller = Controller(series, arm, delays)
+        self._delays = delays
+        activation_s = _ACTIVATION_S * delays.unlock_s / Delays().unlock_s
+        self._robotiq = RobotiqUnit(arm.gripper, activation_s)
+        self._boot_until_s: float | None = None
+        self._stop = False
+        self._cycles = 0
+        self._late_cycles = 0
+        self._lost_cycles = 0
+        self._worst_late_s = 0.0
+        self._declare_ports()
+        self.network.open()
+
+    def run(self) -> None:
+        """Serve until asked to stop; absolute deadlines on the monotonic clock."""
+        period_s = self.controller.period_s
+        deadline_s = time.monotonic() + period_s
+        try:
+            while not self._stop:
+                while (left_s := deadline_s - time.monotonic()) > 0:
+                    self.network.poll(left_s)
+                self.network.poll(0.0)
+                self._note_lateness(time.monotonic() - deadline_s)
+                self._cycle()
+                deadline_s += period_s
+                behind = (time.monotonic() - deadline_s) / period_s
+                if behind > _MOST_CATCH_UP_CYCLES:
+                    self._lost_cycles += int(behind)
+                    deadline_s = time.monotonic() + period_s
+        finally:
+            self.network.close()
+            self.controller.arm.close()
+
+    def restart(self, boot_s: float | None) -> None:
+        """Power-cycle: every connection drops, ports are dead until the controller has booted."""
+        self.network.shut(keep=Service.CONTROL_API)
+        wait_s = self._delays.boot_s if boot_s is None else float(boot_s)
+        self._boot_until_s = time.monotonic() + wait_s
+        self.controller.boot(powered=False)
+
+    def statistics(self) -> dict[str, Any]:
+        """Cycles run, late by more than half a period, given up, and the worst lateness."""
+        return {
+            "cycles": self._cycles,
+            "late_cycles": self._late_cycles,
+            "lost_cycles": self._lost_cycles,
+            "worst_late_ms": self._worst_late_s * 1e3,
+        }
+
+    def request_shutdown(self) -> None:
+        """Leave the loop after this cycle."""
+        self._stop = True
+
+    def _cycle(self) -> None:
+        if self._boot_until_s is not None and time.monotonic() >= self._boot_until_s:
+            self._boot_until_s = None
+            self.network.open(but=Service.CONTROL_API)
+        self.controller.cycle()
+        self._robotiq.advance(self.controller.period_s)
+        sessions = self.network.sessions(Service.RTDE)
+        if sessions:
+            values = self.controller.variables()
+            message, self.controller.message = self.controller.message, None
+            for session in sessions:
+                if isinstance(session, RtdeSession):
+                    if message is not None:
+                        session.send_text(message)
+                    session.publish(values)
+        self.network.pump()
+
+    def _note_lateness(self, late_s: float) -> None:
+        self._cycles += 1
+        self._worst_late_s = max(self._worst_late_s, late_s)
+        if late_s > self.controller.period_s / 2:
+            self._late_cycles += 1
+
+    def _declare_ports(self) -> None:
+        serve = self.network.serve
+        serve(Service.RTDE, RTDE_PORT, lambda c: RtdeSession(c, self.controller))
+        serve(Service.DASHBOARD, DASHBOARD_PORT, lambda c: DashboardSession(c, self.controller))
+        for port in SCRIPT_PORTS:
+            serve(Service.SCRIPT, port, self._script_session)
+        serve(Service.GRIPPER, GRIPPER_PORT, lambda c: RobotiqSession(c, self._robotiq))
+        serve(Service.CONTROL_API, CONTROL_API_PORT, lambda c: ControlSession(c, self))
+
+    def _script_session(self, connection: Connection) -> Session:
+        return ScriptSession(connection, self.controller)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of `equi-ur-emulator`."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        level=logging.DEBUG if options.verbose else logging.INFO,
+        format="%(asctime)s emulator " + options.address + " %(message)s",
+    )
+    if options.nice:
+        try:
+            os.nice(options.nice)
+        except PermissionError:
+            _LOG.warning("no permission for --nice %d; running at normal priority", options.nice)
+    series = SERIES[options.series]
+    try:
+        arm = _make_arm(options, series)
+        delays = Delays().scaled(options.delay_scale)
+        robot = EmulatedRobot(options.address, series, arm, delays)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"equi-ur-emulator: {error}\n")
+        return 2
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: robot.request_shutdown())
+    version = ".".join(str(part) for part in series.version)
+    _LOG.info(
+        "ready: %s %s at %d Hz, %s arm", series.robot_model, version, series.rate_hz, options.arm
+    )
+    robot.run()
+    return 0
+
+
+def _make_arm(options: argparse.Namespace, series: Series) -> Arm:
+    if options.arm == "kinematic":
+        return KinematicArm()
+    from equi_cell_sim.ur_controller.physics_arm import PhysicsArm
+
+    return PhysicsArm(rate_hz=series.rate_hz)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="equi-ur-emulator",
+        description=__doc__,
+        epilog="Example: equi-ur-emulator --address 127.0.0.2 --arm physics",
+    )
+    parser.add_argument("--address", default="127.0.0.2", help="loopback address of this robot")
+    parser.add_argument("--arm", choices=("kinematic", "physics"), default="kinematic")
+    parser.add_argument("--series", choices=tuple(SERIES), default="cb3")
+    parser.add_argument(
+        "--delay-scale",
+        type=float,
+        default=1.0,
+        help="factor on the controller's delays (unlock 5 s, power on 4 s, ...); tests use 0.05",
+    )
+    parser.add_argument("--nice", type=int, default=0, help="priority, for example -10")
+    parser.add_argument("--verbose", action="store_true")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+from setuptools import find_packages, setup
+
+package_name = "equi_cell_sim"
+
+setup(
+    name=package_name,
+    version="0.1.0",
+    description=(
+        "The simulated cell: an emulated UR controller and 2F-85 gripper over TCP, "
+        "with fault injection."
+    ),
+    maintainer="equi-rl-ur5 maintainers",
+    maintainer_email="maintainers@example.com",
+    license="MIT",
+    packages=find_packages(exclude=["test"]),
+    package_data={package_name: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
+        (f"share/{package_name}", ["package.xml"]),
+    ],
+    # Exact versions are pinned in requirements/ at the repository root.
+    install_requires=["numpy", "scipy", "rich", "equi_core", "equi_rl"],
+    python_requires=">=3.10,<3.13",
+    zip_safe=True,
+    entry_points={
+        "console_scripts": ["equi-ur-emulator = equi_cell_sim.ur_controller.main:main"],
+    },
+)
