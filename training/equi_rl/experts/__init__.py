@@ -1,0 +1,7 @@
+"""Experts: planners that know every pose, for demonstrations and for queries on others' states."""
+
+from __future__ import annotations
+
+from equi_rl.experts.expert import Expert, ExpertConfig, ExpertMemory, FirstChoice, make_expert
+
+__all__ = ["Expert", "ExpertConfig", "ExpertMemory", "FirstChoice", "make_expert"]

@@ -1,0 +1,223 @@
+"""Which object to try, for how long, and when to change to the other.
+
+`expert.act(state, memory) -> (action, memory)`: the memory is explicit and is updated from the
+state alone, so an expert can be asked along a trajectory that another policy steers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_core.contract import PolicyContract
+from equi_rl.experts import skills
+from equi_rl.experts.skills import Goal, action_towards
+from equi_rl.sim.objects import handle_position_m
+from equi_rl.sim.scene import ObjectKind, WorldState
+
+FloatArray = NDArray[np.float64]
+Skill = Callable[[WorldState, int, PolicyContract], Goal]
+
+MOVED_M = 0.004
+"""An object displaced by more than this is seen to be movable."""
+
+
+class FirstChoice(Enum):
+    """How the first object to try is chosen."""
+
+    RANDOM = "random"
+    """By a fair coin, and kept for the task's number of steps if it turns out immovable."""
+    NEAREST = "nearest"
+    """The one nearest to the gripper, left as soon as an attempt has visibly failed: what a policy
+    that sees only observations could do as well, so it can be imitated."""
+
+
+@dataclass(frozen=True)
+class ExpertConfig:
+    """How an expert chooses and how long it insists."""
+
+    first_choice: FirstChoice = FirstChoice.RANDOM
+    tries: int | None = None
+    """RANDOM: steps spent on an immovable object; None takes the task's own number."""
+    rises: int | None = None
+    """RANDOM: steps straight up before changing; None takes the task's own number."""
+    failed_attempts: int = 1
+    """NEAREST: visible failures after which an object counts as immovable."""
+
+
+@dataclass(frozen=True)
+class ExpertMemory:
+    """What an expert carries from step to step."""
+
+    target: int
+    steps: int = 0
+    """Steps decided so far in this episode."""
+    rising: int = 0
+    """Steps straight up still to do before turning to the other object."""
+    failures: tuple[int, ...] = (0, 0)
+    """Visible failures per object."""
+    movable: int | None = None
+    """Object that was seen to move."""
+    start_m: tuple[tuple[float, float, float], ...] = ()
+    """Where the objects were at the start; a drawer's place includes its extension."""
+    was_holding: bool = False
+    last_tcp_z_m: float = 0.0
+
+
+@dataclass(frozen=True)
+class _TaskPlan:
+    skill: Skill
+    tries: int
+    rises: int
+    reach_m: float
+    """A blocked move ended this near to the object was blocked by it."""
+
+
+class Expert:
+    """Planner for one task."""
+
+    def __init__(self, task: str, contract: PolicyContract, config: ExpertConfig) -> None:
+        if task not in _PLANS:
+            raise ValueError(f"no expert for task '{task}'; known: {', '.join(_PLANS)}")
+        self._plan = _PLANS[task]
+        self._contract = contract
+        self._config = config
+        self._tries = self._plan.tries if config.tries is None else config.tries
+        self._rises = self._plan.rises if config.rises is None else config.rises
+
+    def start(self, state: WorldState, rng: np.random.Generator) -> ExpertMemory:
+        """Memory at the start of an episode; the coin of RANDOM comes from `rng`."""
+        if self._config.first_choice is FirstChoice.RANDOM:
+            target = int(rng.integers(len(state.scene.objects)))
+        else:
+            target = _nearest(state)
+        return self.start_with(state, target)
+
+    def start_with(self, state: WorldState, target: int) -> ExpertMemory:
+        """Memory at the start of an episode with a given first object."""
+        return ExpertMemory(target=target, start_m=_places(state))
+
+    def act(self, state: WorldState, memory: ExpertMemory) -> tuple[FloatArray, ExpertMemory]:
+        """Policy vector (5,) for this state, and the memory for the next."""
+        if self._config.first_choice is FirstChoice.RANDOM:
+            memory = self._insist(state, memory)
+        else:
+            memory = self._learn(state, memory)
+        if memory.rising > 0:
+            x, y, z = state.tcp_position_m
+            step = self._contract.action.max_step_m
+            closedness = 1.0 if state.scene.objects[0].kind is ObjectKind.DRAWER else 0.0
+            goal = Goal((x, y, z + step), state.yaw_rad, closedness)
+        else:
+            goal = self._plan.skill(state, memory.target, self._contract)
+        action = action_towards(state, goal, self._contract)
+        memory = dataclasses.replace(
+            memory,
+            steps=memory.steps + 1,
+            rising=max(0, memory.rising - 1),
+            was_holding=state.holding,
+            last_tcp_z_m=state.tcp_position_m[2],
+        )
+        return action, memory
+
+    def _insist(self, state: WorldState, memory: ExpertMemory) -> ExpertMemory:
+        """RANDOM: leave an immovable object after a fixed number of steps."""
+        if memory.steps == self._tries and not state.scene.objects[memory.target].movable:
+            return dataclasses.replace(memory, target=1 - memory.target, rising=self._rises)
+        return memory
+
+    def _learn(self, state: WorldState, memory: ExpertMemory) -> ExpertMemory:
+        """NEAREST: draw conclusions from what can be seen, and choose by them."""
+        places = _places(state)
+        moved = [
+            math.dist(place, start) > MOVED_M
+            for place, start in zip(places, memory.start_m, strict=True)
+        ]
+        if any(moved):
+            index = moved.index(True)
+            return dataclasses.replace(memory, movable=index, target=index, rising=0)
+        failed = self._visible_failure(state, memory)
+        failures = list(memory.failures)
+        if failed is not None:
+            failures[failed] += 1
+        target, rising = memory.target, memory.rising
+        if failures[target] >= self._config.failed_attempts > failures[1 - target]:
+            target, rising = 1 - target, 1
+        elif sum(failures) == 0:
+            nearest = _nearest(state)
+            # Nothing learnt yet: change only for an object that is clearly nearer.
+            if _distance(state, nearest) < _distance(state, target) - 0.03:
+                target = nearest
+        return dataclasses.replace(memory, target=target, rising=rising, failures=tuple(failures))
+
+    def _visible_failure(self, state: WorldState, memory: ExpertMemory) -> int | None:
+        """The object on which an attempt has just failed, as an observer would see it."""
+        near = _nearest(state)
+        if _distance(state, near) > self._plan.reach_m:
+            return None
+        if self._plan.skill is _pick:
+            lost = memory.was_holding and not state.holding
+            rose = state.tcp_position_m[2] > memory.last_tcp_z_m + 0.02
+            slipped = state.holding and rose and state.held_object is None
+            return near if (lost and rose) or slipped else None
+        low = state.tcp_position_m[2] < 0.05
+        return near if state.blocked and low else None
+
+
+def make_expert(
+    task: str, contract: PolicyContract | None = None, config: ExpertConfig | None = None
+) -> Expert:
+    """The expert of a task."""
+    return Expert(task, contract or PolicyContract(task=task), config or ExpertConfig())
+
+
+def _pick(state: WorldState, index: int, contract: PolicyContract) -> Goal:
+    return skills.pick(state, index)
+
+
+def _pull(state: WorldState, index: int, contract: PolicyContract) -> Goal:
+    other = state.scene.objects[1 - index]
+    return skills.push(state, index, other.xy_m, skills.OPEN, contract)
+
+
+def _push(state: WorldState, index: int, contract: PolicyContract) -> Goal:
+    goal = state.scene.goal_xy_m or contract.workspace.centre_xy_m
+    return skills.push(state, index, goal, skills.HALF_OPEN, contract)
+
+
+def _open(state: WorldState, index: int, contract: PolicyContract) -> Goal:
+    return skills.open_drawer(state, index)
+
+
+# How long the immovable object is tried, and how many steps straight up follow, as in the reference
+# demonstrations that the tasks come from.
+_PLANS: dict[str, _TaskPlan] = {
+    "block_picking": _TaskPlan(_pick, tries=11, rises=5, reach_m=0.06),
+    "block_pulling": _TaskPlan(_pull, tries=11, rises=2, reach_m=0.12),
+    "block_pushing": _TaskPlan(_push, tries=9, rises=2, reach_m=0.12),
+    "drawer_opening": _TaskPlan(_open, tries=9, rises=2, reach_m=0.08),
+}
+
+
+def _places(state: WorldState) -> tuple[tuple[float, float, float], ...]:
+    """Where the objects, or the handles of drawers, are."""
+    return tuple(
+        handle_position_m(item) if item.kind is ObjectKind.DRAWER else item.position_m
+        for item in state.scene.objects
+    )
+
+
+def _distance(state: WorldState, index: int) -> float:
+    x, y, _ = state.tcp_position_m
+    place = _places(state)[index]
+    return math.hypot(place[0] - x, place[1] - y)
+
+
+def _nearest(state: WorldState) -> int:
+    return min(range(len(state.scene.objects)), key=lambda index: _distance(state, index))

@@ -1,0 +1,144 @@
+"""What to do next with one chosen object: pure functions of the world's state.
+
+None of them remembers anything, so they answer just as well in a state that somebody else steered
+into, which is what querying an expert on a learner's states needs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_core.action import MetricDelta, encode
+from equi_core.contract import PolicyContract
+from equi_core.geometry import wrap_half_turn_rad
+from equi_rl.sim.objects import handle_position_m
+from equi_rl.sim.scene import WorldState
+
+FloatArray = NDArray[np.float64]
+
+OPEN, HALF_OPEN, CLOSED = 0.0, 0.5, 1.0
+
+# Picking
+GRASP_HEIGHT_M = 0.025
+HOVER_HEIGHT_M = 0.075
+"""One full step above the grasp; fingers clear a 5 cm block there."""
+ALIGNED_M = 0.008
+ALIGNED_RAD = 0.12
+# Pushing
+TRAVEL_HEIGHT_M = 0.10
+PUSH_HEIGHT_M = 0.03
+STAND_OFF_M = 0.085
+"""Where to come down behind a block: its centre minus this along the push."""
+PUSH_CORRIDOR_M = 0.02
+# Drawers
+BEHIND_BAR_M = 0.028
+HOOK_HEIGHT_M = 0.010
+ABOVE_HOOK_M = 0.10
+HOOK_ALIGNED_M = 0.008
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Where the gripper should be, and how closed."""
+
+    position_m: tuple[float, float, float]
+    yaw_rad: float
+    closedness: float
+
+
+def action_towards(state: WorldState, goal: Goal, contract: PolicyContract) -> FloatArray:
+    """Policy vector (5,) of the next step towards a goal; the gripper turns the short way."""
+    box, spec = contract.workspace, contract.action
+    target = np.clip(goal.position_m, box.lower_m, box.upper_m)
+    step = np.clip(target - state.tcp_position_m, -spec.max_step_m, spec.max_step_m)
+    turn = float(wrap_half_turn_rad(goal.yaw_rad - state.yaw_rad))
+    turn = min(max(turn, -spec.max_yaw_step_rad), spec.max_yaw_step_rad)
+    x, y, z = (float(value) for value in step)
+    return encode(MetricDelta(goal.closedness, (x, y, z), turn), spec)
+
+
+def pick(state: WorldState, index: int) -> Goal:
+    """Hover over a block, come down around it and close, lift."""
+    item = state.scene.objects[index]
+    x, y, z = state.tcp_position_m
+    block_x, block_y = item.xy_m
+    yaw = state.yaw_rad + _wrap_quarter_turn(item.yaw_rad - state.yaw_rad)
+    off_m = math.hypot(block_x - x, block_y - y)
+    if state.holding and off_m < 0.03 and z < HOVER_HEIGHT_M + 0.2:
+        return Goal((x, y, z + 0.05), state.yaw_rad, CLOSED)
+    aligned = off_m < ALIGNED_M and abs(yaw - state.yaw_rad) < ALIGNED_RAD
+    is_open = state.scene.opening > 0.9
+    if aligned and is_open and z < HOVER_HEIGHT_M + 0.01:
+        return Goal((block_x, block_y, GRASP_HEIGHT_M), yaw, CLOSED)
+    return Goal((block_x, block_y, HOVER_HEIGHT_M), yaw, OPEN)
+
+
+def push(
+    state: WorldState,
+    index: int,
+    towards_xy_m: tuple[float, float],
+    closedness: float,
+    contract: PolicyContract,
+) -> Goal:
+    """Come down behind a block and push it, broadside, towards a point."""
+    item = state.scene.objects[index]
+    tcp = np.array(state.tcp_position_m)
+    block = np.array(item.xy_m)
+    line = np.asarray(towards_xy_m) - block
+    direction = line / max(float(np.linalg.norm(line)), 1e-9)
+    across = np.array([-direction[1], direction[0]])
+    yaw = math.atan2(across[1], across[0])
+    from_block = tcp[:2] - block
+    along_m, aside_m = float(from_block @ direction), float(from_block @ across)
+    box = contract.workspace
+    behind = np.clip(block - direction * STAND_OFF_M, box.lower_m[:2], box.upper_m[:2])
+    turned = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad))) < 0.2
+    low = tcp[2] < PUSH_HEIGHT_M + 0.02
+    if low and turned and along_m < -0.02 and abs(aside_m) < PUSH_CORRIDOR_M:
+        ahead = block + direction * (along_m + 0.05)
+        # Shortened as a vector, so that the push keeps its direction.
+        step = ahead - tcp[:2]
+        step *= min(1.0, contract.action.max_step_m / max(float(np.abs(step).max()), 1e-9))
+        target = tcp[:2] + step
+        return Goal((float(target[0]), float(target[1]), PUSH_HEIGHT_M), yaw, closedness)
+    over = float(np.linalg.norm(behind - tcp[:2])) < 0.01 and turned
+    if over:
+        return Goal((float(behind[0]), float(behind[1]), PUSH_HEIGHT_M), yaw, closedness)
+    if tcp[2] < TRAVEL_HEIGHT_M - 0.03:
+        # Rise first: a sideways move down here would sweep over the block.
+        return Goal((float(tcp[0]), float(tcp[1]), TRAVEL_HEIGHT_M), yaw, closedness)
+    return Goal((float(behind[0]), float(behind[1]), TRAVEL_HEIGHT_M), yaw, closedness)
+
+
+def open_drawer(state: WorldState, index: int) -> Goal:
+    """Reach with closed fingers behind the handle bar and pull."""
+    drawer = state.scene.objects[index]
+    handle = np.array(handle_position_m(drawer)[:2])
+    inwards = np.array(drawer.heading)
+    hook = handle + inwards * BEHIND_BAR_M
+    yaw = drawer.yaw_rad + math.pi / 2
+    tcp = np.array(state.tcp_position_m)
+    from_handle = tcp[:2] - handle
+    behind_m = float(from_handle @ inwards)
+    aside_m = float(from_handle @ np.array([-inwards[1], inwards[0]]))
+    turned = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad))) < 0.15
+    closed = state.scene.opening < 0.1
+    low = tcp[2] < HOOK_HEIGHT_M + 0.012
+    if low and turned and 0.005 < behind_m < 0.045 and abs(aside_m) < 0.02:
+        pull = tcp[:2] - inwards * 0.05
+        return Goal((float(pull[0]), float(pull[1]), HOOK_HEIGHT_M), yaw, CLOSED)
+    over = float(np.linalg.norm(hook - tcp[:2])) < HOOK_ALIGNED_M and turned and closed
+    height = HOOK_HEIGHT_M if over else HOOK_HEIGHT_M + ABOVE_HOOK_M
+    if not over and tcp[2] < 0.07:
+        # Rise first: down here the handle or the cabinet may be in the way.
+        return Goal((float(tcp[0]), float(tcp[1]), HOOK_HEIGHT_M + ABOVE_HOOK_M), yaw, CLOSED)
+    return Goal((float(hook[0]), float(hook[1]), height), yaw, CLOSED)
+
+
+def _wrap_quarter_turn(angle_rad: float) -> float:
+    """The same angle for a square, in [-pi/4, pi/4)."""
+    return (angle_rad + math.pi / 4) % (math.pi / 2) - math.pi / 4

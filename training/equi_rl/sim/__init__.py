@@ -1,0 +1,1 @@
+"""The simulated cell: UR5 and 2F-85, objects, physics, ray-cast depth and cameras."""

@@ -1,0 +1,81 @@
+"""The simulated UR5: joint motors, measured joints, measured TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_rl.sim import kinematics
+from equi_rl.sim.bullet import BulletClient, pybullet
+from equi_rl.sim.errors import KinematicsError
+from equi_rl.sim.robot_model import ARM_JOINTS, TCP_FROM_TOOL0_M
+
+FloatArray = NDArray[np.float64]
+
+JOINTS = tuple(range(len(ARM_JOINTS)))
+
+# The published torque limits are 150 and 28 Nm. The first three are halved here, which leaves about
+# 80 N at the TCP beyond the arm's own weight: what a cautious controller allows before it stops.
+MOTOR_TORQUE_NM = (75.0, 75.0, 75.0, 28.0, 28.0, 28.0)
+_POSITION_GAINS = (0.35,) * 6
+_VELOCITY_GAINS = (1.0,) * 6
+_ZERO = (0.0,) * 6
+
+
+class Arm:
+    """Six position-controlled joints that follow streamed targets."""
+
+    def __init__(self, client: BulletClient, body_id: int) -> None:
+        self._body = body_id
+        # Bound once: looking these up on the client costs as much as the call itself.
+        self._set_motors = client.setJointMotorControlArray
+        self._states = client.getJointStates
+        self._reset_joint = client.resetJointState
+
+    def teleport(self, joints_rad: Sequence[float]) -> None:
+        """Put the arm at rest at a joint vector (6,)."""
+        for joint, value in zip(JOINTS, joints_rad, strict=True):
+            self._reset_joint(self._body, joint, float(value), 0.0)
+        self.set_joint_targets(joints_rad)
+
+    def set_joint_targets(
+        self, joints_rad: Sequence[float], speeds_rad_s: Sequence[float] = _ZERO
+    ) -> None:
+        """Let the motors follow joint positions (6,) and speeds (6,) until the next call."""
+        if len(joints_rad) != 6 or not np.all(np.isfinite(joints_rad)):
+            raise KinematicsError(f"joint targets {list(joints_rad)} must be six finite angles")
+        self.stream(joints_rad, speeds_rad_s)
+
+    def stream(self, joints_rad: Sequence[float], speeds_rad_s: Sequence[float]) -> None:
+        """`set_joint_targets` for targets that are known to be sound."""
+        self._set_motors(
+            self._body,
+            JOINTS,
+            pybullet.POSITION_CONTROL,
+            targetPositions=joints_rad,
+            targetVelocities=speeds_rad_s,
+            forces=MOTOR_TORQUE_NM,
+            positionGains=_POSITION_GAINS,
+            velocityGains=_VELOCITY_GAINS,
+        )
+
+    def measured(self) -> tuple[FloatArray, FloatArray]:
+        """Measured joint positions (6,) [rad] and speeds (6,) [rad/s]."""
+        states = self._states(self._body, JOINTS)
+        return (
+            np.array([state[0] for state in states]),
+            np.array([state[1] for state in states]),
+        )
+
+    def tcp_pose(self) -> FloatArray:
+        """Measured base_link_from_tcp (4, 4)."""
+        return tcp_pose_of(self.measured()[0])
+
+
+def tcp_pose_of(joints_rad: FloatArray) -> FloatArray:
+    """base_link_from_tcp (4, 4) of a joint vector (6,): tool0 moved out along its own z."""
+    pose = kinematics.forward(joints_rad).copy()
+    pose[:3, 3] += TCP_FROM_TOOL0_M * pose[:3, 2]
+    return pose

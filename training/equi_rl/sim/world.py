@@ -1,0 +1,359 @@
+"""The simulated cell: a UR5 with its gripper over a table, and what lies on it.
+
+Usable without gymnasium. `reset(scene)` builds the whole simulation anew, so nothing of an earlier
+episode, not even the solver's memory, can reach the next one: the same scene and the same commands
+give the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_core.contract import ImageSpec
+from equi_core.geometry import top_down_pose, yaw_of
+from equi_core.observation import pixel_centres_m
+from equi_rl.sim import kinematics
+from equi_rl.sim.arm import Arm, tcp_pose_of
+from equi_rl.sim.bullet import BulletClient, new_client, pybullet
+from equi_rl.sim.errors import SimError
+from equi_rl.sim.gripper import LEFT_FINGER, RIGHT_FINGER, Gripper
+from equi_rl.sim.motion import MotionLimits, trapezoid_fractions
+from equi_rl.sim.objects import SimObject
+from equi_rl.sim.raycast import ShapeTable, cast_heights
+from equi_rl.sim.robot_model import TCP_FROM_TOOL0_M, description_path, robot_model
+from equi_rl.sim.scene import Scene, WorldState
+
+FloatArray = NDArray[np.float64]
+
+TABLE_FRICTION = 1.0
+GRAVITY_M_S2 = 9.81
+
+
+@dataclass(frozen=True)
+class PhysicsConfig:
+    """How finely the world is simulated and when a move counts as finished."""
+
+    rate_hz: int = 240
+    steps_per_command: int = 2
+    """Joint targets are streamed at rate_hz / this: 120 Hz, about a UR5's own rate."""
+    free_solver_iterations: int = 20
+    """Enough to carry the arm through free space."""
+    contact_solver_iterations: int = 50
+    """While the fingers squeeze something or the arm feels resistance."""
+    resisted_lag_m: float = 0.0015
+    """A TCP that trails its target by more than this feels resistance."""
+    blocked_lag_m: float = 0.006
+    """A TCP that trails its target by more than this is blocked."""
+    settle_steps: int = 48
+    """Most physics steps spent waiting for rest after a move."""
+    settled_joint_error_rad: float = 4e-4
+    settled_joint_speed_rad_s: float = 0.02
+    settled_object_speed_m_s: float = 0.01
+    gripper_steps: int = 144
+    """Most physics steps that one gripper command may take."""
+    motion: MotionLimits = field(default_factory=MotionLimits)
+
+    @property
+    def step_s(self) -> float:
+        """Duration of one physics step [s]."""
+        return 1.0 / self.rate_hz
+
+
+@dataclass
+class TimeSplit:
+    """Seconds spent, and physics steps taken, since the last `clear`."""
+
+    kinematics_s: float = 0.0
+    physics_s: float = 0.0
+    rendering_s: float = 0.0
+    physics_steps: int = 0
+
+    def clear(self) -> None:
+        """Start counting anew."""
+        self.kinematics_s = self.physics_s = self.rendering_s = 0.0
+        self.physics_steps = 0
+
+
+class World:
+    """One PyBullet simulation of the cell."""
+
+    def __init__(self, config: PhysicsConfig | None = None) -> None:
+        self.config = config or PhysicsConfig()
+        self._client: BulletClient | None = new_client()
+        self._step = self._require_client().stepSimulation
+        self.spent = TimeSplit()
+        self.objects: list[SimObject] = []
+        self.goal_xy_m: tuple[float, float] | None = None
+        self._blocked = False
+        self._commanded_rad = np.array(kinematics.HOME_RAD)
+        self._commanded_pose = np.zeros(4)
+        self._robot_id = -1
+        self._iterations = 0
+        self.arm: Arm
+        self.gripper: Gripper
+        self.reset(Scene(objects=()))
+
+    def close(self) -> None:
+        """Release the physics server; the world cannot be used afterwards."""
+        if self._client is not None:
+            self._client.disconnect()
+            self._client = None
+
+    # Building and reading --------------------------------------------------------------------
+
+    def reset(self, scene: Scene) -> None:
+        """Build the simulation of a scene, everything at rest."""
+        client = self._require_client()
+        joints = joints_for_pose(scene.tcp_position_m, scene.yaw_rad)
+        client.resetSimulation()
+        client.setPhysicsEngineParameter(
+            fixedTimeStep=self.config.step_s,
+            numSolverIterations=self.config.free_solver_iterations,
+            deterministicOverlappingPairs=1,
+        )
+        client.setGravity(0.0, 0.0, -GRAVITY_M_S2)
+        table = client.createMultiBody(0.0, client.createCollisionShape(pybullet.GEOM_PLANE))
+        client.changeDynamics(table, -1, lateralFriction=TABLE_FRICTION, restitution=0.0)
+        self._robot_id = client.loadURDF(
+            str(description_path()),
+            useFixedBase=True,
+            flags=pybullet.URDF_USE_INERTIA_FROM_FILE | pybullet.URDF_IGNORE_VISUAL_SHAPES,
+        )
+        self.arm = Arm(client, self._robot_id)
+        self.gripper = Gripper(client, self._robot_id)
+        self.arm.teleport(joints)
+        self.gripper.teleport(scene.opening)
+        self.objects = [
+            SimObject(client, item, body=index + 1) for index, item in enumerate(scene.objects)
+        ]
+        self.goal_xy_m = scene.goal_xy_m
+        self._blocked = False
+        self._iterations = self.config.free_solver_iterations
+        self._command_from(joints)
+
+    def get_state(self) -> WorldState:
+        """The scene as measured now, with the robot's own reports."""
+        pose = self.arm.tcp_pose()
+        scene = Scene(
+            objects=tuple(item.measured() for item in self.objects),
+            tcp_position_m=(float(pose[0, 3]), float(pose[1, 3]), float(pose[2, 3])),
+            yaw_rad=float(yaw_of(pose)),
+            opening=self.gripper.opening,
+            goal_xy_m=self.goal_xy_m,
+        )
+        return WorldState(
+            scene=scene,
+            holding=self.gripper.holding,
+            blocked=self._blocked,
+            held_object=self._held_object(),
+        )
+
+    def commanded_pose(self) -> tuple[tuple[float, float, float], float]:
+        """TCP position [m] and yaw [rad] that the arm was last told to take, or was stopped at."""
+        x, y, z, yaw = (float(value) for value in self._commanded_pose)
+        return (x, y, z), yaw
+
+    def in_contact(self, first: int, second: int) -> bool:
+        """Whether two objects, by index, touch as of the last physics step."""
+        a, b = self.objects[first].body_id, self.objects[second].body_id
+        points = self._require_client().getContactPoints(a, b)
+        return any(point[8] <= 0.0005 for point in points)
+
+    def fingers_touching(self, index: int) -> tuple[bool, bool]:
+        """Whether the left and the right finger touch an object."""
+        points = self._require_client().getContactPoints(
+            self._robot_id, self.objects[index].body_id
+        )
+        links = {point[3] for point in points if point[8] <= 0.0005}
+        return LEFT_FINGER in links, RIGHT_FINGER in links
+
+    # Acting ----------------------------------------------------------------------------------
+
+    def step_physics(self, duration_s: float) -> None:
+        """Let time pass; the motors follow their last targets."""
+        self._advance(max(1, round(duration_s * self.config.rate_hz)))
+
+    def move_tcp(self, position_m: Sequence[float], yaw_rad: float) -> bool:
+        """Move along a straight line to a TCP position and yaw; False if something blocked it.
+
+        Raises OutOfReachError or SingularPoseError before anything moves.
+        """
+        config = self.config
+        target = np.array([*position_m, yaw_rad], dtype=np.float64)
+        start = self._commanded_pose
+        began = time.perf_counter()
+        fractions = trapezoid_fractions(
+            float(np.linalg.norm(target[:3] - start[:3])),
+            float(target[3] - start[3]),
+            config.motion,
+            config.steps_per_command * config.step_s,
+        )
+        path = kinematics.straight_path(
+            self._commanded_rad, start, target, fractions, TCP_FROM_TOOL0_M
+        )
+        tick_s = config.steps_per_command * config.step_s
+        steps = np.diff(path, axis=0, prepend=self._commanded_rad[None])
+        speeds = steps / tick_s
+        # The motors add the streamed speed to their pull towards the target, so a target that
+        # lies mid-way through the physics steps of its tick is followed without lead or lag.
+        targets = path - steps * (config.steps_per_command + 1) / (2 * config.steps_per_command)
+        self.spent.kinematics_s += time.perf_counter() - began
+        self._solve_finely(self.gripper.holding)
+        for tick, (joints, speed) in enumerate(zip(targets.tolist(), speeds.tolist(), strict=True)):
+            self.arm.stream(joints, speed)
+            self._advance(config.steps_per_command)
+            if tick % 2 == 1:
+                lag_m = self._lag_m(path[tick])
+                if lag_m > config.blocked_lag_m:
+                    return self._stop_here()
+                self._solve_finely(self.gripper.holding or lag_m > config.resisted_lag_m)
+            if tick % 4 == 3:
+                self.gripper.update(4 * tick_s)
+        self.arm.set_joint_targets(path[-1].tolist())
+        self._commanded_rad, self._commanded_pose = path[-1], target
+        self._settle_arm()
+        if self._lag_m(path[-1]) > config.blocked_lag_m / 2:
+            return self._stop_here()
+        self._blocked = False
+        return True
+
+    def move_gripper(self, opening: float) -> None:
+        """Go to an opening in [0, 1] and wait until the fingers got there or were stopped."""
+        self.gripper.set_target(opening)
+        if self.gripper.settled:
+            self.gripper.update(0.0)
+        if self.gripper.settled and not self.gripper.holding:
+            return
+        self._solve_finely(True)
+        ticks = self.config.gripper_steps // self.config.steps_per_command
+        tick_s = self.config.steps_per_command * self.config.step_s
+        for _ in range(ticks):
+            self.gripper.update(tick_s)
+            if self.gripper.settled:
+                return
+            self._advance(self.config.steps_per_command)
+        self.gripper.update(tick_s)
+
+    def wait_for_rest(self) -> None:
+        """Let objects come to rest (a dropped block lands, a pushed one stops), up to a cap."""
+        config = self.config
+        for _ in range(config.settle_steps // 4):
+            if all(item.speed_m_s() < config.settled_object_speed_m_s for item in self.objects):
+                return
+            self._advance(4)
+            self.gripper.update(4 * config.step_s)
+
+    # Seeing ----------------------------------------------------------------------------------
+
+    def shapes(self, with_robot: bool) -> ShapeTable:
+        """Shapes of the objects, and of the robot if asked, where they are now."""
+        tables = [item.posed_shapes() for item in self.objects]
+        if with_robot:
+            joints, _ = self.arm.measured()
+            half = self.gripper.opening * 0.0425
+            tables.append(robot_model().posed_shapes([*joints, half, half]))
+        return ShapeTable.joined(*tables) if tables else ShapeTable.empty()
+
+    def heights(self, image: ImageSpec, centre_xy_m: Sequence[float]) -> NDArray[np.float32]:
+        """True heights (S, S) [m] of table and objects around a point, seen from above."""
+        began = time.perf_counter()
+        table = self.shapes(with_robot=False)
+        offsets = pixel_centres_m(image)
+        heights = np.empty((image.size_px, image.size_px))
+        cast_heights(
+            table.kind,
+            table.size_m,
+            table.rotation,
+            table.position_m,
+            offsets + centre_xy_m[0],
+            offsets + centre_xy_m[1],
+            0.0,
+            heights,
+        )
+        self.spent.rendering_s += time.perf_counter() - began
+        return heights.astype(np.float32)
+
+    # Inside ----------------------------------------------------------------------------------
+
+    def _advance(self, steps: int) -> None:
+        began = time.perf_counter()
+        step = self._step
+        for _ in range(steps):
+            step()
+        self.spent.physics_s += time.perf_counter() - began
+        self.spent.physics_steps += steps
+
+    def _solve_finely(self, finely: bool) -> None:
+        config = self.config
+        wanted = config.contact_solver_iterations if finely else config.free_solver_iterations
+        if wanted != self._iterations:
+            self._require_client().setPhysicsEngineParameter(numSolverIterations=wanted)
+            self._iterations = wanted
+
+    def _settle_arm(self) -> None:
+        """Wait until the arm is at rest, or the cap is reached."""
+        config = self.config
+        for _ in range(config.settle_steps // 4):
+            self._advance(4)
+            self.gripper.update(4 * config.step_s)
+            joints, speeds = self.arm.measured()
+            if (
+                np.abs(joints - self._commanded_rad).max() < config.settled_joint_error_rad
+                and np.abs(speeds).max() < config.settled_joint_speed_rad_s
+            ):
+                return
+
+    def _stop_here(self) -> bool:
+        """Give up a blocked move: hold what was reached."""
+        joints, _ = self.arm.measured()
+        self._command_from(joints)
+        self.arm.set_joint_targets(joints.tolist())
+        self._advance(8)
+        self.gripper.update(8 * self.config.step_s)
+        self._blocked = True
+        return False
+
+    def _command_from(self, joints_rad: FloatArray) -> None:
+        pose = tcp_pose_of(joints_rad)
+        self._commanded_rad = np.asarray(joints_rad, dtype=np.float64)
+        # Yaw is kept unwrapped, so that the wrist's own turns are counted.
+        yaw = float(yaw_of(pose))
+        turns = round((self._commanded_pose[3] - yaw) / (2 * math.pi))
+        self._commanded_pose = np.array([*pose[:3, 3], yaw + 2 * math.pi * turns])
+
+    def _lag_m(self, joints_rad: FloatArray) -> float:
+        measured, _ = self.arm.measured()
+        return float(np.linalg.norm(tcp_pose_of(measured)[:3, 3] - tcp_pose_of(joints_rad)[:3, 3]))
+
+    def _held_object(self) -> int | None:
+        if not self.gripper.holding:
+            return None
+        for index in range(len(self.objects)):
+            if all(self.fingers_touching(index)):
+                return index
+        return None
+
+    def _require_client(self) -> BulletClient:
+        if self._client is None:
+            raise SimError("this world was closed; make a new one")
+        return self._client
+
+
+def joints_for_pose(position_m: Sequence[float], yaw_rad: float) -> FloatArray:
+    """Joints (6,) of a downward TCP pose, elbow up, with the wrist as near its middle as it goes.
+
+    The gripper is the same after half a turn, so of the two possible wrist angles the one nearer
+    to zero is taken: an episode then starts with at least half a turn to spare on either side.
+    """
+    candidates = []
+    for half_turns in (-1, 0, 1):
+        pose = top_down_pose(position_m, yaw_rad + half_turns * math.pi)
+        pose[:3, 3] -= TCP_FROM_TOOL0_M * pose[:3, 2]
+        candidates.append(kinematics.inverse_near(pose, kinematics.HOME_RAD))
+    return min(candidates, key=lambda joints: abs(float(joints[5])))
