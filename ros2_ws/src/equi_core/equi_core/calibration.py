@@ -106,7 +106,7 @@ class CameraCalibration:
 
     @property
     def base_from_raw_points(self) -> NDArray[np.float64]:
-        """(4, 4) that takes *uncorrected* camera points to base_link, depth corrected on the way."""
+        """(4, 4) that takes *uncorrected* camera points to base_link, correcting their depth."""
         correction = np.diag([self.depth_scale] * 3 + [1.0])
         correction[2, 3] = self.depth_offset_m
         return self.base_from_camera @ correction
