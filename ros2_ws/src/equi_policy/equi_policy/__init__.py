@@ -1,0 +1,1 @@
+"""Robot-side runner of exported policies: plain PyTorch, no training code."""
