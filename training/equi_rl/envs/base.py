@@ -134,9 +134,9 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         """Side view (H, W, 3) of the cell."""
         if self.render_mode != "rgb_array":
             return None
-        from equi_rl.sim.cameras import beauty_camera, render_beauty
+        from equi_rl.sim.cameras import picture_camera, render_picture
 
-        return render_beauty(self.world, beauty_camera())
+        return render_picture(self.world, picture_camera())
 
     def close(self) -> None:
         """Release the physics server."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_rl.sim import kinematics
+from equi_core import ur5_kinematics
+from equi_core.ur5_kinematics import KinematicsError
 from equi_rl.sim.bullet import BulletClient, pybullet
-from equi_rl.sim.errors import KinematicsError
 from equi_rl.sim.robot_model import ARM_JOINTS, TCP_FROM_TOOL0_M
 
 FloatArray = NDArray[np.float64]
@@ -76,6 +76,6 @@ class Arm:
 
 def tcp_pose_of(joints_rad: FloatArray) -> FloatArray:
     """base_link_from_tcp (4, 4) of a joint vector (6,): tool0 moved out along its own z."""
-    pose = kinematics.forward(joints_rad).copy()
+    pose = ur5_kinematics.forward(joints_rad)
     pose[:3, 3] += TCP_FROM_TOOL0_M * pose[:3, 2]
     return pose

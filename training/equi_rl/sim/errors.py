@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from equi_core.ur5_kinematics import KinematicsError, OutOfReachError, SingularPoseError
-
-__all__ = [
-    "KinematicsError",
-    "OutOfReachError",
-    "SceneError",
-    "SimError",
-    "SingularPoseError",
-]
-
 
 class SimError(Exception):
-    """Base of every error raised by the simulated world."""
+    """Base of the errors raised by the simulated world itself."""
 
 
 class SceneError(SimError, ValueError):
-    """A scene whose objects are malformed, overlap the impossible, or do not exist."""
+    """A scene whose objects are malformed or cannot be placed."""

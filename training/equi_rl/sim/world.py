@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_core import ur5_kinematics as kinematics
 from equi_core.contract import ImageSpec
 from equi_core.geometry import top_down_pose, yaw_of
 from equi_core.observation import pixel_centres_m
-from equi_rl.sim import kinematics
 from equi_rl.sim.arm import Arm, tcp_pose_of
 from equi_rl.sim.bullet import BulletClient, new_client, pybullet
 from equi_rl.sim.errors import SimError
@@ -32,6 +32,9 @@ from equi_rl.sim.scene import Scene, WorldState
 FloatArray = NDArray[np.float64]
 
 TABLE_FRICTION = 1.0
+# Joint errors below this move the TCP by less than the distance at which resistance is felt, so
+# the exact distance need not be computed.
+_FREE_LAG_RAD = 1e-3
 GRAVITY_M_S2 = 9.81
 
 
@@ -328,7 +331,10 @@ class World:
         self._commanded_pose = np.array([*pose[:3, 3], yaw + 2 * math.pi * turns])
 
     def _lag_m(self, joints_rad: FloatArray) -> float:
+        """How far the TCP is from where it was told to be."""
         measured, _ = self.arm.measured()
+        if np.abs(measured - joints_rad).max() < _FREE_LAG_RAD:
+            return 0.0
         return float(np.linalg.norm(tcp_pose_of(measured)[:3, 3] - tcp_pose_of(joints_rad)[:3, 3]))
 
     def _held_object(self) -> int | None:
