@@ -1,0 +1,1 @@
+"""Two depth cameras and the robot's state in, one observation of the policy out."""

@@ -1,0 +1,208 @@
+"""Which clouds and robot state belong together, and whether they may be used at all.
+
+Pure bookkeeping over stamps: the newest cloud of every camera, the history of the robot's states.
+`judge` says either what to fuse or, in one sentence per cause, why not. Nothing is remembered about
+earlier verdicts, so whatever was missing is used as soon as it is back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+_NANOSECONDS = 1_000_000_000
+
+
+class Cause(str, Enum):
+    """Why there is no observation. Values are stable: they are published."""
+
+    CLOUD_MISSING = "cloud_missing"
+    CLOUD_STALE = "cloud_stale"
+    CLOUD_FUTURE = "cloud_future"
+    CLOUD_SKEW = "cloud_skew"
+    CLOUD_BEFORE_REST = "cloud_before_rest"
+    CLOUD_UNREADABLE = "cloud_unreadable"
+    CLOUD_EMPTY = "cloud_empty"
+    ROBOT_MISSING = "robot_missing"
+    ROBOT_STALE = "robot_stale"
+    ROBOT_MOVING = "robot_moving"
+
+
+@dataclass(frozen=True)
+class FreshnessLimits:
+    """How old and how far apart things may be [s]."""
+
+    max_cloud_age_s: float = 0.40
+    max_skew_s: float = 0.15
+    """Largest difference between the cameras' stamps."""
+    max_robot_age_s: float = 0.20
+    max_future_s: float = 0.02
+    """Stamps may run ahead of this machine's clock by this much."""
+    rest_margin_s: float = 0.02
+    """A cloud must be taken at least this long after the arm came to rest."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"freshness limit '{name}' is {value}; it must be >= 0 s")
+
+
+@dataclass(frozen=True, eq=False)
+class StampedCloud:
+    """A cloud with when it was taken and when it arrived."""
+
+    stamp_ns: int
+    arrival_ns: int
+    cloud: Any
+
+
+@dataclass(frozen=True, eq=False)
+class StampedRobot:
+    """What perception needs of a robot state."""
+
+    stamp_ns: int
+    moving: bool
+    episode_id: str
+    executed_steps: int
+    state: Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause in words."""
+
+    cause: Cause
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.cause.value}: {self.message}"
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What to fuse (`robot is not None`), or the reasons why not."""
+
+    clouds: Mapping[str, StampedCloud]
+    robot: StampedRobot | None
+    findings: tuple[Finding, ...]
+    cloud_ages_s: tuple[float, ...]
+    """Per camera, NaN if none has come."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything is fresh and belongs together."""
+        return not self.findings
+
+
+class FreshnessMonitor:
+    """Keeps the newest cloud per camera and when the arm came to rest."""
+
+    def __init__(self, camera_names: tuple[str, ...], limits: FreshnessLimits) -> None:
+        self.camera_names = camera_names
+        self.limits = limits
+        self._clouds: dict[str, StampedCloud] = {}
+        self._robots: deque[StampedRobot] = deque(maxlen=256)
+        self._rest_since_ns: int | None = None
+
+    def add_cloud(self, camera: str, cloud: StampedCloud) -> bool:
+        """Take note of a cloud; False if it is not newer than the one before (late or repeated)."""
+        if camera not in self.camera_names:
+            raise KeyError(f"camera '{camera}' is unknown; known: {', '.join(self.camera_names)}")
+        before = self._clouds.get(camera)
+        if before is not None and cloud.stamp_ns <= before.stamp_ns:
+            return False
+        self._clouds[camera] = cloud
+        return True
+
+    def add_robot(self, robot: StampedRobot) -> None:
+        """Take note of a robot state; older ones than the newest are ignored."""
+        if self._robots and robot.stamp_ns <= self._robots[-1].stamp_ns:
+            return
+        before = self._robots[-1] if self._robots else None
+        if robot.moving:
+            self._rest_since_ns = None
+        elif (
+            self._rest_since_ns is None
+            or before is None
+            # A step may begin and end between two states; then only the count tells.
+            or (before.episode_id, before.executed_steps)
+            != (robot.episode_id, robot.executed_steps)
+        ):
+            self._rest_since_ns = robot.stamp_ns
+        self._robots.append(robot)
+
+    def judge(self, now_ns: int) -> Verdict:
+        """What can be fused at this moment."""
+        findings: list[Finding] = []
+        ages = []
+        for name in self.camera_names:
+            cloud = self._clouds.get(name)
+            age_s = math.nan if cloud is None else (now_ns - cloud.stamp_ns) / _NANOSECONDS
+            ages.append(age_s)
+            findings += self._about_cloud(name, cloud, age_s)
+        findings += self._about_skew()
+        robot = self._robots[-1] if self._robots else None
+        findings += self._about_robot(robot, now_ns)
+        return Verdict(dict(self._clouds), robot, tuple(findings), tuple(ages))
+
+    def _about_cloud(self, name: str, cloud: StampedCloud | None, age_s: float) -> list[Finding]:
+        limits = self.limits
+        if cloud is None:
+            return [Finding(Cause.CLOUD_MISSING, f"no cloud of {name} has arrived yet")]
+        if age_s > limits.max_cloud_age_s:
+            return [
+                Finding(
+                    Cause.CLOUD_STALE,
+                    f"{name} is {age_s:.2f} s old, at most {limits.max_cloud_age_s:.2f} s is "
+                    "allowed; check the camera",
+                )
+            ]
+        if age_s < -limits.max_future_s:
+            return [
+                Finding(
+                    Cause.CLOUD_FUTURE,
+                    f"{name} is stamped {-age_s:.2f} s in the future; synchronise the clocks",
+                )
+            ]
+        rest = self._rest_since_ns
+        if rest is not None and cloud.stamp_ns < rest + limits.rest_margin_s * _NANOSECONDS:
+            return [
+                Finding(Cause.CLOUD_BEFORE_REST, f"{name} was taken before the arm came to rest")
+            ]
+        return []
+
+    def _about_skew(self) -> list[Finding]:
+        if len(self._clouds) < len(self.camera_names):
+            return []
+        stamps = {name: self._clouds[name].stamp_ns for name in self.camera_names}
+        first, last = min(stamps, key=stamps.__getitem__), max(stamps, key=stamps.__getitem__)
+        skew_s = (stamps[last] - stamps[first]) / _NANOSECONDS
+        if skew_s <= self.limits.max_skew_s:
+            return []
+        return [
+            Finding(
+                Cause.CLOUD_SKEW,
+                f"{first} is {skew_s:.2f} s older than {last}, at most "
+                f"{self.limits.max_skew_s:.2f} s is allowed",
+            )
+        ]
+
+    def _about_robot(self, robot: StampedRobot | None, now_ns: int) -> list[Finding]:
+        if robot is None:
+            return [Finding(Cause.ROBOT_MISSING, "no robot state has arrived yet")]
+        age_s = (now_ns - robot.stamp_ns) / _NANOSECONDS
+        if age_s > self.limits.max_robot_age_s:
+            return [
+                Finding(
+                    Cause.ROBOT_STALE,
+                    f"the robot state is {age_s:.2f} s old, at most "
+                    f"{self.limits.max_robot_age_s:.2f} s is allowed; check the driver",
+                )
+            ]
+        if robot.moving:
+            return [Finding(Cause.ROBOT_MOVING, "the arm is moving")]
+        return []

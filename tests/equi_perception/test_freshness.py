@@ -1,0 +1,161 @@
+"""Specification of freshness: what is fused belongs together; what is missing is named."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equi_perception.freshness import (
+    Cause,
+    FreshnessLimits,
+    FreshnessMonitor,
+    StampedCloud,
+    StampedRobot,
+)
+
+SECOND = 1_000_000_000
+CAMERAS = ("cam_left", "cam_right")
+LIMITS = FreshnessLimits(
+    max_cloud_age_s=0.4, max_skew_s=0.1, max_robot_age_s=0.2, rest_margin_s=0.0
+)
+
+
+def ns(seconds: float) -> int:
+    return round(seconds * SECOND)
+
+
+def cloud(at_s: float) -> StampedCloud:
+    return StampedCloud(ns(at_s), ns(at_s), None)
+
+
+def robot(at_s: float, moving=False, steps=0, episode="e") -> StampedRobot:
+    return StampedRobot(ns(at_s), moving, episode, steps, None)
+
+
+def monitor_at_rest(left_s=10.0, right_s=10.05, robot_s=10.1) -> FreshnessMonitor:
+    monitor = FreshnessMonitor(CAMERAS, LIMITS)
+    monitor.add_robot(robot(9.0))
+    monitor.add_robot(robot(robot_s))
+    monitor.add_cloud("cam_left", cloud(left_s))
+    monitor.add_cloud("cam_right", cloud(right_s))
+    return monitor
+
+
+def causes(monitor: FreshnessMonitor, now_s: float) -> list[Cause]:
+    return [finding.cause for finding in monitor.judge(ns(now_s)).findings]
+
+
+def test_fresh_clouds_of_a_resting_arm_are_ready():
+    verdict = monitor_at_rest().judge(ns(10.15))
+    assert verdict.ready
+    assert verdict.cloud_ages_s == pytest.approx((0.15, 0.10))
+
+
+def test_without_anything_everything_is_named_missing():
+    verdict = FreshnessMonitor(CAMERAS, LIMITS).judge(0)
+    assert [f.cause for f in verdict.findings] == [
+        Cause.CLOUD_MISSING,
+        Cause.CLOUD_MISSING,
+        Cause.ROBOT_MISSING,
+    ]
+    assert all(math.isnan(age) for age in verdict.cloud_ages_s)
+
+
+def test_a_frozen_camera_is_named_and_the_other_is_not():
+    monitor = monitor_at_rest()
+    monitor.add_cloud("cam_right", cloud(11.0))
+    monitor.add_robot(robot(11.0))
+    verdict = monitor.judge(ns(11.05))
+    stale = [f for f in verdict.findings if f.cause is Cause.CLOUD_STALE]
+    assert len(stale) == 1
+    assert "cam_left" in str(stale[0])
+
+
+def test_it_resumes_by_itself_when_both_are_fresh_again():
+    monitor = monitor_at_rest()
+    assert causes(monitor, 12.0)
+    for name in CAMERAS:
+        monitor.add_cloud(name, cloud(12.0))
+    monitor.add_robot(robot(12.0))
+    assert monitor.judge(ns(12.05)).ready
+
+
+def test_clouds_of_different_times_are_not_fused():
+    assert causes(monitor_at_rest(left_s=10.0, right_s=10.11), 10.15) == [Cause.CLOUD_SKEW]
+
+
+def test_a_cloud_from_the_future_is_refused():
+    assert Cause.CLOUD_FUTURE in causes(monitor_at_rest(left_s=10.3, right_s=10.3), 10.15)
+
+
+def test_while_the_arm_moves_there_is_no_observation():
+    monitor = monitor_at_rest()
+    monitor.add_robot(robot(10.12, moving=True))
+    assert causes(monitor, 10.15) == [Cause.ROBOT_MOVING]
+
+
+def test_clouds_taken_before_the_arm_came_to_rest_are_not_used():
+    monitor = monitor_at_rest()
+    monitor.add_robot(robot(10.12, moving=True))
+    monitor.add_robot(robot(10.20, steps=1))
+    assert set(causes(monitor, 10.25)) == {Cause.CLOUD_BEFORE_REST}
+    for name in CAMERAS:
+        monitor.add_cloud(name, cloud(10.21))
+    assert monitor.judge(ns(10.25)).ready
+
+
+def test_a_step_between_two_states_is_noticed_by_its_count():
+    monitor = monitor_at_rest()
+    monitor.add_robot(robot(10.12, steps=1))  # moved and rested again unseen
+    assert set(causes(monitor, 10.15)) == {Cause.CLOUD_BEFORE_REST}
+
+
+def test_a_new_episode_needs_new_clouds():
+    monitor = monitor_at_rest()
+    monitor.add_robot(robot(10.12, episode="next"))
+    assert set(causes(monitor, 10.15)) == {Cause.CLOUD_BEFORE_REST}
+
+
+def test_a_silent_driver_is_named():
+    monitor = monitor_at_rest()
+    for name in CAMERAS:
+        monitor.add_cloud(name, cloud(10.4))
+    assert causes(monitor, 10.45) == [Cause.ROBOT_STALE]
+
+
+def test_repeated_and_late_clouds_change_nothing():
+    monitor = monitor_at_rest()
+    assert not monitor.add_cloud("cam_left", cloud(10.0))
+    assert not monitor.add_cloud("cam_left", cloud(9.0))
+    assert monitor.judge(ns(10.15)).clouds["cam_left"].stamp_ns == ns(10.0)
+
+
+def test_an_unknown_camera_is_refused():
+    with pytest.raises(KeyError, match="cam_top"):
+        monitor_at_rest().add_cloud("cam_top", cloud(1.0))
+
+
+@given(st.floats(0, 2), st.floats(0, 2), st.floats(0, 2), st.booleans(), st.floats(0.5, 2.5))
+def test_ready_means_young_close_together_and_at_rest(left, right, state, moving, now):
+    monitor = FreshnessMonitor(CAMERAS, LIMITS)
+    monitor.add_cloud("cam_left", cloud(left))
+    monitor.add_cloud("cam_right", cloud(right))
+    monitor.add_robot(robot(state, moving=moving))
+    tiny = 2e-9
+    fine = (
+        now - min(left, right) <= LIMITS.max_cloud_age_s - tiny
+        and max(left, right) - now <= LIMITS.max_future_s - tiny
+        and abs(left - right) <= LIMITS.max_skew_s - tiny
+        and now - state <= LIMITS.max_robot_age_s - tiny
+        and min(left, right) >= state + tiny
+        and not moving
+    )
+    if monitor.judge(ns(now)).ready:
+        assert now - min(left, right) <= LIMITS.max_cloud_age_s + tiny
+        assert abs(left - right) <= LIMITS.max_skew_s + tiny
+        assert not moving
+    else:
+        assert not fine
