@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import lru_cache
+from itertools import pairwise
 
 from torch import nn
 
@@ -98,4 +99,4 @@ def _plain(config: NetworkConfig, kind: str, match: str) -> NetworkConfig:
 
 
 def _chain(widths: list[int]) -> int:
-    return sum(target * (source + 1) for source, target in zip(widths, widths[1:], strict=False))
+    return sum(target * (source + 1) for source, target in pairwise(widths))

@@ -1,0 +1,1 @@
+"""The symmetry auditor: how symmetric a network is, and how symmetric a task."""
