@@ -26,8 +26,7 @@ OPEN, HALF_OPEN, CLOSED = 0.0, 0.5, 1.0
 GRASP_HEIGHT_M = 0.025
 HOVER_HEIGHT_M = 0.075
 """One full step above the grasp; fingers clear a 5 cm block there."""
-ALIGNED_M = 0.008
-ALIGNED_RAD = 0.12
+ALIGNED_M = 0.012
 # Pushing
 TRAVEL_HEIGHT_M = 0.10
 PUSH_HEIGHT_M = 0.03
@@ -51,28 +50,35 @@ class Goal:
 
 
 def action_towards(state: WorldState, goal: Goal, contract: PolicyContract) -> FloatArray:
-    """Policy vector (5,) of the next step towards a goal; the gripper turns the short way."""
+    """Policy vector (5,) of the next step towards a goal; the gripper turns the short way.
+
+    The turn is a smooth function of the angle to the goal, sin(2 angle) / 2, which fades out where
+    both ways are equally long: a policy that imitates it need not decide between two extremes.
+    """
     box, spec = contract.workspace, contract.action
     target = np.clip(goal.position_m, box.lower_m, box.upper_m)
     step = np.clip(target - state.tcp_position_m, -spec.max_step_m, spec.max_step_m)
-    turn = float(wrap_half_turn_rad(goal.yaw_rad - state.yaw_rad))
+    turn = math.sin(2.0 * (goal.yaw_rad - state.yaw_rad)) / 2.0
     turn = min(max(turn, -spec.max_yaw_step_rad), spec.max_yaw_step_rad)
     x, y, z = (float(value) for value in step)
     return encode(MetricDelta(goal.closedness, (x, y, z), turn), spec)
 
 
 def pick(state: WorldState, index: int) -> Goal:
-    """Hover over a block, come down around it and close, lift."""
+    """Hover over a block, come down around it and close, lift.
+
+    The open fingers pass a 5 cm cube at any yaw and turn it when they close, so the gripper turns
+    towards the nearest face on its way but never waits for it.
+    """
     item = state.scene.objects[index]
     x, y, z = state.tcp_position_m
     block_x, block_y = item.xy_m
-    yaw = state.yaw_rad + _wrap_quarter_turn(item.yaw_rad - state.yaw_rad)
+    yaw = state.yaw_rad + math.sin(4.0 * (item.yaw_rad - state.yaw_rad)) / 4.0
     off_m = math.hypot(block_x - x, block_y - y)
     if state.holding and off_m < 0.03 and z < HOVER_HEIGHT_M + 0.2:
         return Goal((x, y, z + 0.05), state.yaw_rad, CLOSED)
-    aligned = off_m < ALIGNED_M and abs(yaw - state.yaw_rad) < ALIGNED_RAD
-    is_open = state.scene.opening > 0.9
-    if aligned and is_open and z < HOVER_HEIGHT_M + 0.01:
+    is_open = state.scene.opening > 0.8
+    if off_m < ALIGNED_M and is_open and z < HOVER_HEIGHT_M + 0.015:
         return Goal((block_x, block_y, GRASP_HEIGHT_M), yaw, CLOSED)
     return Goal((block_x, block_y, HOVER_HEIGHT_M), yaw, OPEN)
 
@@ -137,8 +143,3 @@ def open_drawer(state: WorldState, index: int) -> Goal:
         # Rise first: down here the handle or the cabinet may be in the way.
         return Goal((float(tcp[0]), float(tcp[1]), HOOK_HEIGHT_M + ABOVE_HOOK_M), yaw, CLOSED)
     return Goal((float(hook[0]), float(hook[1]), height), yaw, CLOSED)
-
-
-def _wrap_quarter_turn(angle_rad: float) -> float:
-    """The same angle for a square, in [-pi/4, pi/4)."""
-    return (angle_rad + math.pi / 4) % (math.pi / 2) - math.pi / 4
