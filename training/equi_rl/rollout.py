@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equi_core.contract import ACTION_ORDER
 from equi_rl.acting import ActingPolicy
 from equi_rl.envs import HiddenPropertyEnv
 from equi_rl.experts import Expert
@@ -72,7 +73,7 @@ def play_policy(
     recorder = EpisodeRecorder(observation)
     tracker = _OutcomeTracker(seed)
     state = policy.start()
-    executed = np.zeros(env.action_space.shape or (5,), dtype=np.float32)
+    executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
     memory = None
     if commentator is not None:
         memory = commentator.start(env.state(), np.random.default_rng(seed))
@@ -84,6 +85,21 @@ def play_policy(
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
         recorder.add(executed, reward, observation, expert_action=comment)
+        tracker.observe(env.state(), info)
+        if terminated or truncated:
+            return recorder.finish(terminated), tracker.outcome()
+
+
+def play_random(env: HiddenPropertyEnv, seed: int) -> tuple[Episode, EpisodeOutcome]:
+    """One episode of uniformly random actions on the scene of `seed`."""
+    observation, _ = env.reset(seed=seed)
+    recorder = EpisodeRecorder(observation)
+    tracker = _OutcomeTracker(seed)
+    rng = np.random.default_rng((seed, 1))
+    while True:
+        action = rng.uniform(-1.0, 1.0, size=len(ACTION_ORDER))
+        observation, reward, terminated, truncated, info = env.step(action)
+        recorder.add(info["executed_action"], reward, observation)
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated), tracker.outcome()

@@ -1,0 +1,114 @@
+"""What the trainer needs of a learning method, and the two methods behind it.
+
+A learner makes one update from a batch, hands out the policy that acts now, and can be written to
+and read from a checkpoint. `ImitationLearner` follows an expert's labels; `SacLearner` learns from
+reward, optionally beside a demonstration loss.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from equi_rl.acting import ActingPolicy
+from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
+from equi_rl.batch import LabelledBatch
+from equi_rl.nets.checkpoint import restore_parameters
+from equi_rl.nets.networks import Actor, Critic
+
+
+class DivergedError(RuntimeError):
+    """A loss or weight is no longer finite; the run stops and keeps its last checkpoint."""
+
+
+class Learner(abc.ABC):
+    """A learning method with its networks and optimisers."""
+
+    actor: Actor
+    critic: Critic | None = None
+
+    @abc.abstractmethod
+    def update(self, batch: LabelledBatch) -> dict[str, float]:
+        """One update; returns figures for the log. Raises DivergedError."""
+
+    @abc.abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """What a checkpoint must hold beside the networks' parameters."""
+
+    @abc.abstractmethod
+    def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """Take over tensors and plain state of a checkpoint."""
+
+    @abc.abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Everything that a checkpoint must hold as plain data."""
+
+    def policy(self) -> ActingPolicy:
+        """The policy as it is now."""
+        return ActingPolicy.of(self.actor)
+
+
+class ImitationLearner(Learner):
+    """Learns the expert's labels."""
+
+    def __init__(self, actor: Actor, settings: ImitationSettings, planned_updates: int) -> None:
+        self.actor = actor
+        self._update = ImitationUpdate(actor, settings, planned_updates)
+
+    def update(self, batch: LabelledBatch) -> dict[str, float]:
+        """One update by the expert's labels."""
+        figures = self._update.step(batch)
+        require_finite(figures, self.actor)
+        return figures
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The optimiser's moments."""
+        return optimiser_tensors(self._update.optimiser, "actor_optimiser")
+
+    def state(self) -> dict[str, Any]:
+        """Number of updates made."""
+        return {"imitation_updates": self._update.updates}
+
+    def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """Continue where the checkpoint was written."""
+        restore_parameters(self.actor, tensors, "actor")
+        restore_optimiser(self._update.optimiser, tensors, "actor_optimiser")
+        self._update.updates = int(state["imitation_updates"])
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer, prefix: str) -> dict[str, Tensor]:
+    """Every tensor of an optimiser's state by name."""
+    return {
+        f"{prefix}.{index}.{name}": torch.as_tensor(value)
+        for index, entries in optimiser.state_dict()["state"].items()
+        for name, value in entries.items()
+    }
+
+
+def restore_optimiser(
+    optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor], prefix: str
+) -> None:
+    """Put tensors written by `optimiser_tensors` back; groups keep their own settings."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith(prefix + "."):
+            index, entry = name[len(prefix) + 1 :].split(".", 1)
+            state.setdefault(int(index), {})[entry] = tensor
+    optimiser.load_state_dict(
+        {"state": state, "param_groups": optimiser.state_dict()["param_groups"]}
+    )
+
+
+def require_finite(figures: Mapping[str, float], *networks: torch.nn.Module) -> None:
+    """Raise DivergedError if a figure or a weight is NaN or infinite; names it."""
+    for name, value in figures.items():
+        if not abs(value) < float("inf"):
+            raise DivergedError(f"{name} became {value}; lower the learning rate and resume")
+    for network in networks:
+        for name, parameter in network.named_parameters():
+            if not torch.isfinite(parameter).all():
+                raise DivergedError(f"weight {name} is no longer finite; lower the learning rate")

@@ -1,0 +1,201 @@
+"""What one training run on a robot task is: agent, preset, seed, and every number behind them.
+
+Presets:
+    paper: the published recipe. 80 demonstrations of the expert that tries a random object, 20
+        random episodes, recurrent SAC with one update per step, nothing else.
+    fast: the same data and method, made affordable on two CPU cores: the actor starts from the
+        demonstrations by imitation and keeps a demonstration loss beside SAC.
+    ship: for policies that are deployed. An expert that decides only by what can be seen is asked
+        about every state which the policy visits (DAgger). Not comparable with the other two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from equi_rl.agents.imitation import ImitationSettings
+from equi_rl.agents.sac import SacSettings
+from equi_rl.batch import Augmentation, PixelAugmentation
+from equi_rl.envs import TASKS
+from equi_rl.experts import FirstChoice
+from equi_rl.nets.config import Combination
+
+SEEDS_PER_RUN = 1_000_000
+"""Scenes of run s are drawn from seeds s * this onwards, so runs share no training scene."""
+SELECTION_SEED = 500_000_000
+"""First seed of the scenes on which checkpoints are compared."""
+TEST_SEED = 900_000_000
+"""First seed of the scenes of final figures; no run trains or selects on them."""
+CROP_SIZE_PX = 90
+"""Side of the pictures from which agents that crop take their windows."""
+
+
+class Preset(str, Enum):
+    """How an agent is trained."""
+
+    PAPER = "paper"
+    FAST = "fast"
+    SHIP = "ship"
+
+
+@dataclass(frozen=True)
+class AgentKind:
+    """Which parts of an agent are equivariant, and how its pictures are augmented."""
+
+    combination: Combination
+    pixels: PixelAugmentation = PixelAugmentation.NONE
+
+
+AGENTS: Mapping[str, AgentKind] = {
+    "equi-rsac": AgentKind(Combination.EQUIVARIANT),
+    "rsac": AgentKind(Combination.PLAIN),
+    "equi-actor-rsac": AgentKind(Combination.ACTOR_ONLY),
+    "equi-critic-rsac": AgentKind(Combination.CRITIC_ONLY),
+    "equi-cnn-rsac": AgentKind(Combination.PLAIN_LSTM),
+    "rad-crop-rsac": AgentKind(Combination.PLAIN, PixelAugmentation.CROP),
+    "drq-shift-rsac": AgentKind(Combination.PLAIN, PixelAugmentation.SHIFT),
+}
+
+
+class RobotConfigError(ValueError):
+    """A run that cannot be: names the field, its value and what is allowed."""
+
+
+@dataclass(frozen=True)
+class RobotRun:
+    """One run. `robot_run` fills it from a preset; every field can be overridden."""
+
+    task: str
+    agent: str = "equi-rsac"
+    preset: Preset = Preset.FAST
+    seed: int = 0
+    group: str = "C4"
+    """Symmetry group of the equivariant parts."""
+    initial_state: str = "zero"
+    """State of the LSTM at the start of an episode: zero, or random (ablation)."""
+    demonstrations: int = 80
+    first_choice: FirstChoice = FirstChoice.RANDOM
+    """How the demonstrating expert chooses the object that it tries first."""
+    random_episodes: int = 0
+    """Episodes of random actions before learning."""
+    rotate: bool = True
+    """Whether sampled episodes are turned by a random angle."""
+    warm_up_updates: int = 0
+    """Updates by imitation alone before the first round."""
+    rounds: int = 100
+    episodes_per_round: int = 5
+    updates_per_round: int = 25
+    """Updates while one round of episodes is played; 0 means one per step played."""
+    batch_episodes: int = 32
+    demonstrations_per_batch: int = 0
+    """How many of a batch's episodes are drawn from the demonstrations alone."""
+    evaluate_every: int = 10
+    """Rounds between evaluations; each keeps a checkpoint."""
+    evaluation_episodes: int = 100
+    capacity: int = 100_000
+    """Transitions held in memory."""
+    imitation: ImitationSettings = dataclasses.field(default_factory=ImitationSettings)
+    sac: SacSettings = dataclasses.field(default_factory=SacSettings)
+
+    def __post_init__(self) -> None:
+        _require(self.task in TASKS, "task", self.task, f"one of {', '.join(TASKS)}")
+        _require(self.agent in AGENTS, "agent", self.agent, f"one of {', '.join(AGENTS)}")
+        _require(0 <= self.seed < 400, "seed", self.seed, "between 0 and 399")
+        for name in ("demonstrations", "random_episodes", "warm_up_updates", "updates_per_round"):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
+        for name in ("rounds", "episodes_per_round", "batch_episodes", "evaluate_every"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        _require(
+            0 <= self.demonstrations_per_batch <= self.batch_episodes,
+            "demonstrations_per_batch",
+            self.demonstrations_per_batch,
+            f"between 0 and batch_episodes = {self.batch_episodes}",
+        )
+        _require(
+            self.preset is not Preset.SHIP or self.first_choice is FirstChoice.NEAREST,
+            "first_choice",
+            self.first_choice.value,
+            "nearest for the preset ship: a random choice cannot be learnt from observations",
+        )
+        _require(
+            self.demonstrations + self.random_episodes > 0,
+            "demonstrations",
+            self.demonstrations,
+            "positive, or there is nothing to learn from at the start",
+        )
+
+    @property
+    def kind(self) -> AgentKind:
+        """What the agent's name stands for."""
+        return AGENTS[self.agent]
+
+    @property
+    def augmentation(self) -> Augmentation:
+        """How sampled episodes are transformed."""
+        return Augmentation(rotate=self.rotate, pixels=self.kind.pixels)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """JSON-able form, for the run folder."""
+        return _plain(dataclasses.asdict(self))
+
+
+def robot_run(task: str, preset: Preset | str, **changes: Any) -> RobotRun:
+    """A run of a preset, with single fields changed."""
+    try:
+        preset = Preset(preset)
+    except ValueError:
+        known = ", ".join(item.value for item in Preset)
+        raise RobotConfigError(f"preset is '{preset}'; it must be one of {known}") from None
+    return RobotRun(**{"task": task, "preset": preset, **_PRESETS[preset], **changes})
+
+
+_PRESETS: Mapping[Preset, dict[str, Any]] = {
+    Preset.PAPER: {
+        "random_episodes": 20,
+        "episodes_per_round": 1,
+        "updates_per_round": 0,
+        "rounds": 3000,
+        "evaluate_every": 50,
+        "batch_episodes": 32,
+    },
+    Preset.FAST: {
+        "warm_up_updates": 400,
+        "episodes_per_round": 4,
+        "updates_per_round": 20,
+        "rounds": 200,
+        "batch_episodes": 16,
+        "demonstrations_per_batch": 8,
+        "sac": SacSettings(
+            target_rate=0.02,
+            actor_learning_rate=2e-4,
+            critic_learning_rate=5e-4,
+            initial_temperature=1e-3,
+            target_entropy=-10.0,
+            entropy_in_target=False,
+        ),
+    },
+    Preset.SHIP: {
+        "first_choice": FirstChoice.NEAREST,
+        "warm_up_updates": 300,
+        "episodes_per_round": 5,
+        "updates_per_round": 15,
+        "rounds": 200,
+        "batch_episodes": 16,
+        "evaluate_every": 20,
+    },
+}
+
+
+def _require(condition: bool, name: str, value: object, allowed: str) -> None:
+    if not condition:
+        raise RobotConfigError(f"{name} is {value!r}; it must be {allowed}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return value.value if isinstance(value, Enum) else value
