@@ -1,0 +1,57 @@
+# One command for everything. `make` alone lists them. Each target installs what it needs first.
+
+# bash, because env.sh is for bash and zsh.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PROFILE ?= full
+PYTHON ?=
+ARGS ?=
+
+# Runs a command in the environment that `source env.sh` gives.
+IN_ENV := . ./env.sh &&
+
+# Folders that hold Python packages of ours, and the packages in them.
+BASES := $(wildcard requirements training calibration ros2_ws/pip_ros2 ros2_ws/src/* tests/fixtures/*)
+PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(BASES))))
+EMPTY :=
+SPACE := $(EMPTY) $(EMPTY)
+
+.PHONY: help setup test test-slow check format bench doctor clean ready
+
+help: ## list the commands
+	@echo 'Equivariant manipulation: commands (make NAME)'
+	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@echo 'Options: PROFILE=robot (no training, for the robot PC), PYTHON=python3.11, ARGS="..." (more arguments)'
+
+setup: ## install everything and build the workspace; a second time does nothing
+	@PYTHON='$(PYTHON)' sh requirements/setup.sh --profile '$(PROFILE)'
+
+# What the other targets ask for: as setup, but silent if there is nothing to do.
+ready:
+	@PYTHON='$(PYTHON)' sh requirements/setup.sh --profile '$(PROFILE)' --quiet
+
+test: ready ## run the tests (ARGS="-k name" for some of them)
+	@$(IN_ENV) pytest -m 'not slow and not hardware' $(ARGS)
+
+test-slow: ready ## run the long tests
+	@$(IN_ENV) pytest -m 'slow and not hardware' $(ARGS)
+
+check: ready ## check format, lint and types
+	@$(IN_ENV) ruff format --check . && ruff check . && \
+		MYPYPATH='$(subst $(SPACE),:,$(BASES))' mypy $(PACKAGES)
+
+format: ready ## put the code into the common format
+	@$(IN_ENV) ruff format . && ruff check --fix .
+
+bench: ready ## run every benchmark (equi-bench NAME for one of them)
+	@$(IN_ENV) equi-bench all $(ARGS)
+
+doctor: ## check the environment line by line, and say how to repair it
+	@PYTHON='$(PYTHON)' sh requirements/setup.sh --doctor
+
+clean: ## remove everything that setup and the tests have made
+	rm -rf .venv .venv.*.old .cache ros2_ws/build ros2_ws/install ros2_ws/log
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name '*.egg-info' -type d -prune -exec rm -rf {} +

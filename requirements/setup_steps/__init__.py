@@ -1,0 +1,1 @@
+"""Parts of the installer. Standard library only: this runs before anything is installed."""

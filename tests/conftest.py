@@ -1,0 +1,80 @@
+"""Fixtures that every test may use; what they are made of lies in tests/fixtures.
+
+def test_the_pair_talks(ros_launch, ros_probe):
+    launched = ros_launch("equi_demo_nodes", "pair.launch.py", mode="fast")
+    launched.wait_for_text("heard command")
+    ros_probe.wait_for_topic("/demo/command")
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from families import ManagedProcess, ProcessFamily
+from ros_domains import reserved_domain
+from ros_probe import RosProbe
+
+
+@pytest.fixture(scope="session")
+def repository_root() -> Path:
+    """The root of the checkout."""
+    return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def processes() -> Iterator[ProcessFamily]:
+    """Starts processes; when the test is over they are stopped, and an orphan fails the test."""
+    family = ProcessFamily()
+    yield family
+    family.close()
+
+
+@pytest.fixture
+def ros_domain_id(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A ROS domain that no other running test uses, already in this test's environment."""
+    if importlib.util.find_spec("rclpy") is None or "AMENT_PREFIX_PATH" not in os.environ:
+        pytest.fail("ROS is not in this shell: run `make test`, or `source env.sh` before pytest")
+    with reserved_domain() as domain_id:
+        monkeypatch.setenv("ROS_DOMAIN_ID", str(domain_id))
+        monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        yield domain_id
+
+
+@pytest.fixture
+def ros_probe(ros_domain_id: int) -> Iterator[RosProbe]:
+    """A node of the test's own that waits for topics, messages and services."""
+    probe = RosProbe(ros_domain_id)
+    yield probe
+    probe.close()
+
+
+@pytest.fixture
+def ros2(ros_domain_id: int, processes: ProcessFamily) -> Callable[..., ManagedProcess]:
+    """Starts the real `ros2` command: `ros2("topic", "list")`."""
+    command = shutil.which("ros2")
+    if command is None:
+        pytest.fail("there is no `ros2` command: run `make setup`, then `source env.sh`")
+
+    def start(*words: str | Path) -> ManagedProcess:
+        return processes.start([command, *words], {"ROS_DOMAIN_ID": str(ros_domain_id)})
+
+    return start
+
+
+@pytest.fixture
+def ros_launch(ros2: Callable[..., ManagedProcess]) -> Callable[..., ManagedProcess]:
+    """Launches with the real `ros2 launch`: `ros_launch("package", "a.launch.py", argument=1)`.
+
+    A path alone works too. What comes back can be waited for; it is ended after the test.
+    """
+
+    def launch(*target: str | Path, **arguments: object) -> ManagedProcess:
+        words = [f"{name}:={value}" for name, value in arguments.items()]
+        return ros2("launch", *target, *words)
+
+    return launch
