@@ -1,0 +1,132 @@
+"""Actions: list, send_goal."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionClient, get_action_names_and_types
+from rclpy.node import Node
+
+from .console import out
+from .errors import CommandError
+from .graph_node import add_spin_time, graph_node, settled, spin_until_done, wait_for
+from .interface_types import load_type
+from .message_yaml import fill_message, message_to_yaml, read_values
+from .service_command import WAIT_STEP_S, warn_if_unknown
+
+STATUS_NAMES = {
+    GoalStatus.STATUS_ACCEPTED: "ACCEPTED",
+    GoalStatus.STATUS_EXECUTING: "EXECUTING",
+    GoalStatus.STATUS_CANCELING: "CANCELING",
+    GoalStatus.STATUS_SUCCEEDED: "SUCCEEDED",
+    GoalStatus.STATUS_CANCELED: "CANCELED",
+    GoalStatus.STATUS_ABORTED: "ABORTED",
+}
+CANCEL_TIMEOUT_S = 5.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs."""
+    verbs = parser.add_subparsers(title="verbs", required=True, metavar="verb")
+    listing = verbs.add_parser("list", help="list the actions")
+    listing.add_argument("-t", "--show-types", action="store_true", help="show their types")
+    listing.add_argument("-c", "--count-actions", action="store_true", help="only their number")
+    add_spin_time(listing)
+    listing.set_defaults(run=_list)
+    goal = verbs.add_parser(
+        "send_goal", help="send a goal and wait for the result; Ctrl-C cancels it"
+    )
+    goal.add_argument("action_name", help="name, such as /run_episode")
+    goal.add_argument("action_type", help="type, such as package/action/Type")
+    goal.add_argument("goal", nargs="?", default="{}", help="goal in YAML, such as '{order: 10}'")
+    goal.add_argument("-f", "--feedback", action="store_true", help="print feedback")
+    add_spin_time(goal)
+    goal.set_defaults(run=_send_goal)
+
+
+def _actions(node: Node) -> dict[str, list[str]]:
+    return dict(sorted(get_action_names_and_types(node)))
+
+
+def _list(options: argparse.Namespace) -> None:
+    with graph_node() as node:
+        actions = settled(lambda: _actions(node), options.spin_time)
+    if options.count_actions:
+        out(str(len(actions)))
+        return
+    for name, types in actions.items():
+        out(f"{name} [{', '.join(types)}]" if options.show_types else name)
+
+
+def _send_goal(options: argparse.Namespace) -> int:
+    action_type = load_type(options.action_type, "action")
+    goal = action_type.Goal()
+    fill_message(goal, read_values(options.goal))
+    name = options.action_name if options.action_name.startswith("/") else f"/{options.action_name}"
+    with graph_node() as node:
+        client = ActionClient(node, action_type, name)
+        try:
+            _wait_for_server(node, client, name, options)
+            return _run_goal(node, client, goal, options.feedback)
+        finally:
+            client.destroy()
+
+
+def _wait_for_server(
+    node: Node, client: ActionClient, name: str, options: argparse.Namespace
+) -> None:
+    out("Waiting for an action server to become available...")
+    if not wait_for(client.server_is_ready, options.spin_time):
+        package, _, type_name = options.action_type.rpartition("/")
+        full_type = f"{package.partition('/')[0]}/action/{type_name}"
+        warn_if_unknown("action", name, _actions(node), full_type)
+        while not client.wait_for_server(timeout_sec=WAIT_STEP_S):
+            pass
+
+
+def _run_goal(node: Node, client: ActionClient, goal: Any, show_feedback: bool) -> int:
+    """Send the goal; return 0 only if it succeeded."""
+    out(f"Sending goal:\n{_indented(goal)}")
+    sending = client.send_goal_async(goal, _print_feedback if show_feedback else None)
+    handle = None
+    try:
+        spin_until_done(node, sending)
+        handle = sending.result()
+        if handle is None:
+            raise CommandError(f"Exception while sending goal: {sending.exception()!r}")
+        if not handle.accepted:
+            out("Goal was rejected.")
+            return 1
+        out(f"Goal accepted with ID: {bytes(handle.goal_id.uuid).hex()}\n")
+        waiting = handle.get_result_async()
+        spin_until_done(node, waiting)
+        answer = waiting.result()
+        if answer is None:
+            raise CommandError(f"Exception while getting result: {waiting.exception()!r}")
+    except KeyboardInterrupt:
+        if handle is not None:
+            _cancel(node, handle)
+        raise
+    out(f"Result:\n{_indented(answer.result)}")
+    out(f"Goal finished with status: {STATUS_NAMES.get(answer.status, 'UNKNOWN')}")
+    return 0 if answer.status == GoalStatus.STATUS_SUCCEEDED else 1
+
+
+def _cancel(node: Node, handle: Any) -> None:
+    out("Canceling goal...")
+    canceling = handle.cancel_goal_async()
+    answered = spin_until_done(node, canceling, CANCEL_TIMEOUT_S)
+    if not answered or not canceling.result().goals_canceling:
+        raise CommandError("Failed to cancel goal")
+    out("Goal canceled.")
+
+
+def _print_feedback(feedback: Any) -> None:
+    out(f"Feedback:\n{_indented(feedback.feedback)}")
+
+
+def _indented(message: Any) -> str:
+    text = message_to_yaml(message)
+    return "".join(f"    {line}\n" for line in text.splitlines())

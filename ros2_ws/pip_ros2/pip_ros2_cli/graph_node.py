@@ -1,0 +1,85 @@
+"""The short-lived node by which commands look at the ROS graph."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+Result = TypeVar("Result")
+
+DEFAULT_SPIN_TIME_S = 3.0
+SETTLE_S = 0.5
+POLL_S = 0.02
+HIDDEN_PREFIX = "_"
+
+
+def add_spin_time(parser: argparse.ArgumentParser) -> None:
+    """Add the option that bounds the wait for discovery."""
+    parser.add_argument(
+        "--spin-time",
+        type=float,
+        default=DEFAULT_SPIN_TIME_S,
+        metavar="SECONDS",
+        help="longest wait for other nodes to be discovered (default: %(default)s)",
+    )
+
+
+@contextlib.contextmanager
+def graph_node() -> Iterator[Node]:
+    """Yield a hidden node; Ctrl-C raises KeyboardInterrupt as in any Python program."""
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node(
+        f"{HIDDEN_PREFIX}ros2cli_{os.getpid()}",
+        start_parameter_services=False,
+        enable_rosout=False,
+    )
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def wait_for(condition: Callable[[], Result], timeout_s: float) -> Result:
+    """Return the condition's value as soon as it is true, or its last value after the timeout."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value or time.monotonic() >= deadline:
+            return value
+        time.sleep(POLL_S)
+
+
+def settled(look: Callable[[], Result], timeout_s: float) -> Result:
+    """Return what `look` sees once it has not changed for a while, at the latest at timeout.
+
+    Discovery never says that it is complete. Nodes that run already announce themselves within a
+    few tenths of a second, so a picture that stands still for SETTLE_S is taken as whole.
+    """
+    deadline = time.monotonic() + timeout_s
+    picture, changed_at = look(), time.monotonic()
+    while time.monotonic() < deadline and time.monotonic() - changed_at < SETTLE_S:
+        time.sleep(POLL_S)
+        seen = look()
+        if seen != picture:
+            picture, changed_at = seen, time.monotonic()
+    return picture
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a part of the name begins with an underscore."""
+    return any(part.startswith(HIDDEN_PREFIX) for part in name.split("/"))
+
+
+def spin_until_done(node: Node, future: Any, timeout_s: float | None = None) -> bool:
+    """Spin the node until the future is done; return False if the timeout came first."""
+    rclpy.spin_until_future_complete(node, future, timeout_sec=timeout_s)
+    return bool(future.done())

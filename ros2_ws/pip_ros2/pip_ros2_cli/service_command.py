@@ -1,0 +1,93 @@
+"""Services: list, call."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+
+from rclpy.node import Node
+
+from .console import err, out
+from .errors import CommandError
+from .graph_node import add_spin_time, graph_node, is_hidden, settled, spin_until_done, wait_for
+from .interface_types import load_type
+from .message_yaml import fill_message, read_values
+
+WAIT_STEP_S = 1.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs."""
+    verbs = parser.add_subparsers(title="verbs", required=True, metavar="verb")
+    listing = verbs.add_parser("list", help="list the services")
+    listing.add_argument("-t", "--show-types", action="store_true", help="show their types")
+    listing.add_argument("-c", "--count-services", action="store_true", help="only their number")
+    listing.add_argument(
+        "--include-hidden-services", action="store_true", help="hidden services too"
+    )
+    add_spin_time(listing)
+    listing.set_defaults(run=_list)
+    call = verbs.add_parser("call", help="call a service once")
+    call.add_argument("service_name", help="name, such as /reset")
+    call.add_argument("service_type", help="type, such as std_srvs/srv/Trigger")
+    call.add_argument("values", nargs="?", default="{}", help="request in YAML, such as '{a: 1}'")
+    add_spin_time(call)
+    call.set_defaults(run=_call)
+
+
+def warn_if_unknown(kind: str, name: str, known: dict[str, list[str]], type_name: str) -> None:
+    """Complain of a name nobody offers; refuse a name that is offered with another type."""
+    if name in known:
+        if type_name not in known[name]:
+            raise CommandError(
+                f"{kind} '{name}' has the type {', '.join(known[name])}, not {type_name}"
+            )
+        return
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    err(f"{kind} '{name}' is not offered by any node seen so far{hint}")
+
+
+def _services(node: Node) -> dict[str, list[str]]:
+    return dict(sorted(node.get_service_names_and_types()))
+
+
+def _list(options: argparse.Namespace) -> None:
+    with graph_node() as node:
+        services = settled(lambda: _services(node), options.spin_time)
+    shown = {
+        name: types
+        for name, types in services.items()
+        if options.include_hidden_services or not is_hidden(name)
+    }
+    if options.count_services:
+        out(str(len(shown)))
+        return
+    for name, types in shown.items():
+        out(f"{name} [{', '.join(types)}]" if options.show_types else name)
+
+
+def _call(options: argparse.Namespace) -> int:
+    service_type = load_type(options.service_type, "srv")
+    request = service_type.Request()
+    fill_message(request, read_values(options.values))
+    name = (
+        options.service_name if options.service_name.startswith("/") else f"/{options.service_name}"
+    )
+    with graph_node() as node:
+        client = node.create_client(service_type, name)
+        if not client.service_is_ready():
+            if not wait_for(client.service_is_ready, options.spin_time):
+                full_type = "/".join(service_type.__module__.split(".")[:2])
+                full_type += f"/{service_type.__name__}"
+                warn_if_unknown("service", name, _services(node), full_type)
+                out("waiting for service to become available...")
+            while not client.wait_for_service(timeout_sec=WAIT_STEP_S):
+                pass
+        out(f"requester: making request: {request!r}\n")
+        future = client.call_async(request)
+        spin_until_done(node, future)
+        if future.exception() is not None:
+            raise CommandError(f"Exception while calling service: {future.exception()!r}")
+        out(f"response:\n{future.result()!r}\n")
+    return 0
