@@ -33,6 +33,7 @@ MAX_TURN_FROM_START_RAD = math.pi
 wrist 3 within its own limits for every start; being relative to the start, the limit turns with
 the scene."""
 TURN_LIMIT_REASON = "yaw more than half a turn from the start of the episode"
+_SCENE_STREAM = 0x5CE7E
 LEFT_WORKSPACE = "an object left the workspace"
 
 
@@ -93,6 +94,10 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
     ) -> tuple[FloatImage, dict[str, Any]]:
         """Start an episode; `options={"scene": Scene}` starts it from a given scene."""
         super().reset(seed=seed)
+        if seed is not None:
+            # A stream of its own: another generator seeded with the same number, such as the coin
+            # of an expert, must not repeat the numbers that placed the objects.
+            self._np_random = np.random.default_rng([_SCENE_STREAM, seed])
         given = (options or {}).get("scene")
         if given is not None and not isinstance(given, Scene):
             raise SceneError(f"options['scene'] is a {type(given).__name__}; it must be a Scene")

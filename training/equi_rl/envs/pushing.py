@@ -72,4 +72,4 @@ class BlockPushing(HiddenPropertyEnv):
             distance_m(now.xy_m, state.scene.goal_xy_m) < GOAL_RADIUS_M
         ):
             return Outcome(reward=1.0 - penalty, success=True)
-        return Outcome(-penalty, failure=LEFT_WORKSPACE if self._left_workspace(state) else "")
+        return Outcome(0.0 - penalty, failure=LEFT_WORKSPACE if self._left_workspace(state) else "")

@@ -22,6 +22,9 @@ DEFAULT_SPEED_M_S = 0.30
 """Speed of the gap. Twice the 2F-85's own, which shortens a step and changes no grasp."""
 DEFAULT_FORCE_N = 20.0
 """The least force of the 2F-85; ample for light objects."""
+HOLDING_STILL_FORCE_N = 235.0
+"""What it takes to push fingers off the place where they were told to be: like the real gripper's
+gears, ours yield to nothing that the arm can do."""
 SPEED_RANGE_M_S = (0.020, 0.50)
 FORCE_RANGE_N = (5.0, 235.0)
 
@@ -53,6 +56,7 @@ class Gripper:
         self._speed_m_s = DEFAULT_SPEED_M_S
         self._force_n = DEFAULT_FORCE_N
         self._stalled = False
+        self._arrived = True
         self._opening_m = MAX_OPENING_M
 
     @property
@@ -80,6 +84,7 @@ class Gripper:
         self._reference_half_m = half_m
         self._opening_m = 2 * half_m
         self._stalled = False
+        self._arrived = True
         self._command()
 
     def set_target(
@@ -97,19 +102,24 @@ class Gripper:
         ):
             if not low <= value <= high:
                 raise GripperError(f"{name} = {value} must lie in [{low}, {high}]")
-        self._target_half_m = opening * MAX_OPENING_M / 2
+        target_half_m = opening * MAX_OPENING_M / 2
+        if target_half_m != self._target_half_m:
+            self._arrived = False
+        self._target_half_m = target_half_m
         self._speed_m_s = speed_m_s
         self._force_n = force_n
 
     @property
     def settled(self) -> bool:
         """At the commanded opening, or stopped by contact."""
-        return self._stalled or abs(self._opening_m / 2 - self._target_half_m) < AT_TARGET_M / 2
+        return self._stalled or self._arrived
 
     def update(self, elapsed_s: float) -> None:
         """Read the fingers and lead them on; call it regularly while the simulation runs."""
         (left, left_speed, *_), (right, right_speed, *_) = self._states(self._body, _FINGERS)
         self._opening_m = left + right
+        if self._arrived:
+            return
         reference, target = self._reference_half_m, self._target_half_m
         advance = self._speed_m_s / 2 * elapsed_s
         if target <= reference:
@@ -122,18 +132,24 @@ class Gripper:
             self._reference_half_m = min(target, reference + advance, slower + _LEAD_M)
         slow = max(abs(left_speed), abs(right_speed)) < _STALLED_SPEED_M_S
         self._stalled = (self._stalled or slow) and lag > _STALLED_LAG_M
+        if abs(self._opening_m / 2 - target) < AT_TARGET_M / 2:
+            self._arrived, self._stalled = True, False
+            self._reference_half_m = target
+            self._command()
+            return
         # Fingers that keep up get the reference's own speed to follow; squeezing ones do not.
         keeping_up = abs(self._reference_half_m - reference) > advance / 2
         self._command((self._reference_half_m - reference) / elapsed_s if keeping_up else 0.0)
 
     def _command(self, speed_m_s: float = 0.0) -> None:
+        force_n = HOLDING_STILL_FORCE_N if self._arrived else self._force_n
         self._set_motors(
             self._body,
             _FINGERS,
             pybullet.POSITION_CONTROL,
             targetPositions=(self._reference_half_m, self._reference_half_m),
             targetVelocities=(speed_m_s, speed_m_s),
-            forces=(self._force_n, self._force_n),
+            forces=(force_n, force_n),
             positionGains=_POSITION_GAINS,
             velocityGains=_VELOCITY_GAINS,
         )

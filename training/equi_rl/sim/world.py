@@ -77,6 +77,13 @@ class TimeSplit:
     rendering_s: float = 0.0
     physics_steps: int = 0
 
+    def add(self, other: TimeSplit) -> None:
+        """Count another one's amounts too."""
+        self.kinematics_s += other.kinematics_s
+        self.physics_s += other.physics_s
+        self.rendering_s += other.rendering_s
+        self.physics_steps += other.physics_steps
+
     def clear(self) -> None:
         """Start counting anew."""
         self.kinematics_s = self.physics_s = self.rendering_s = 0.0
@@ -229,8 +236,6 @@ class World:
     def move_gripper(self, opening: float) -> None:
         """Go to an opening in [0, 1] and wait until the fingers got there or were stopped."""
         self.gripper.set_target(opening)
-        if self.gripper.settled:
-            self.gripper.update(0.0)
         if self.gripper.settled and not self.gripper.holding:
             return
         self._solve_finely(True)

@@ -1,0 +1,1 @@
+"""Benchmarks of the training half, registered for `equi-bench`."""
