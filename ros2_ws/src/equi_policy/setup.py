@@ -20,7 +20,7 @@ setup(
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={
-        "console_scripts": [],
+        "console_scripts": ["policy_node = equi_policy.policy_node:main"],
         "equi.benchmarks": ["policy-step = equi_policy.bench_policy_step:run"],
     },
 )

@@ -1,0 +1,236 @@
+"""camera_node: one simulated depth camera of the cell, with the topics of a RealSense.
+
+    ros2 run equi_cell_sim camera_node --ros-args -p camera:=cam_left -p scene_file:=/tmp/scene.map
+
+Looks at the shapes that the physics process shows in `scene_file`, and publishes clouds, depth and
+colour images and camera info under the camera's name. For rehearsing faults, `frozen` (no more
+data), `latency_s` and `stamp_offset_s` can be set while it runs.
+"""
+
+from __future__ import annotations
+
+import array
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
+
+from equi_cell_sim.camera_model import CameraSpec, Miscalibration, NoiseSpec, Timing
+from equi_cell_sim.depth_camera import DepthCamera, DepthFrame, points_of
+from equi_cell_sim.scene_snapshot import SceneReader, SnapshotError
+
+_SENSOR = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
+_DELIVERY_PERIOD_S = 0.005
+_DEAD_SCENE_S = 1.0
+_DYNAMIC = ("frozen", "latency_s", "stamp_offset_s")
+
+
+class CameraNode(Node):
+    """Captures at its rate; delivers each frame after its latency."""
+
+    def __init__(self) -> None:
+        super().__init__("camera")
+        self._spec = self._read_spec()
+        noise = NoiseSpec()
+        self._noise = NoiseSpec(
+            **{
+                name: self.declare_parameter(f"noise.{name}", default).value
+                for name, default in vars(noise).items()
+            }
+        )
+        timing = Timing()
+        self._timing = Timing(
+            rate_hz=self._number("rate_hz", timing.rate_hz),
+            latency_s=self._number("latency_s", timing.latency_s),
+            jitter_s=self._number("jitter_s", timing.jitter_s),
+        )
+        seed = int(self.declare_parameter("seed", 0).value)
+        wrong = Miscalibration(
+            position_mm=self._number("miscalibration.position_mm", 1.0),
+            rotation_deg=self._number("miscalibration.rotation_deg", 0.1),
+            seed=int(self.declare_parameter("miscalibration.seed", 0).value),
+        )
+        true_pose = wrong.true_pose(self._spec.base_from_camera, self._spec.name)
+        self._camera = DepthCamera(self._spec, self._noise, true_pose, seed)
+        self._rng = np.random.default_rng([seed, 1, *self._spec.name.encode()])
+        self._scene = SceneReader(Path(str(self.declare_parameter("scene_file", "").value)))
+        self._ordered = bool(self.declare_parameter("ordered_cloud", False).value)
+        self._coloured = bool(self.declare_parameter("coloured_cloud", False).value)
+        self._frozen = bool(self.declare_parameter("frozen", False).value)
+        self._stamp_offset_s = self._number("stamp_offset_s", 0.0)
+        self._latency_s = self._timing.latency_s
+        self._waiting: deque[tuple[float, int, DepthFrame]] = deque()
+        self._last_stamp_ns = 0
+        columns = 5 if self._coloured else 4
+        size = self._spec.width_px * self._spec.height_px
+        self._points = np.empty((size, columns), dtype=np.float32)
+        self._connect()
+        self.add_on_set_parameters_callback(self._on_parameters)
+
+    def _number(self, name: str, default: float) -> float:
+        return float(self.declare_parameter(name, default).value)
+
+    def _read_spec(self) -> CameraSpec:
+        name = str(self.declare_parameter("camera", "cam_left").value)
+        side = -1.0 if name.endswith("right") else 1.0
+        default = CameraSpec(name, (0.60, side * 0.72, 0.62))
+        fields: dict[str, Any] = {}
+        for key, value in vars(default).items():
+            if key == "name":
+                continue
+            given = self.declare_parameter(key, list(value) if isinstance(value, tuple) else value)
+            fields[key] = tuple(given.value) if isinstance(value, tuple) else given.value
+        return CameraSpec(name, **fields)
+
+    def _connect(self) -> None:
+        name = self._spec.name
+        self._clouds = self.create_publisher(PointCloud2, f"{name}/depth/points", _SENSOR)
+        self._depths = self.create_publisher(Image, f"{name}/depth/image_rect_raw", _SENSOR)
+        self._colours = self.create_publisher(Image, f"{name}/color/image_raw", _SENSOR)
+        self._infos = self.create_publisher(CameraInfo, f"{name}/depth/camera_info", _SENSOR)
+        self._colour_infos = self.create_publisher(CameraInfo, f"{name}/color/camera_info", _SENSOR)
+        self.create_timer(1.0 / self._timing.rate_hz, self._capture)
+        self.create_timer(_DELIVERY_PERIOD_S, self._deliver)
+        self.get_logger().info(
+            f"ready: {name}, {self._spec.width_px} x {self._spec.height_px} at "
+            f"{self._timing.rate_hz:g} Hz, {self._latency_s * 1e3:.0f} ms latency"
+        )
+
+    def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
+        for parameter in parameters:
+            if parameter.name not in _DYNAMIC:
+                return SetParametersResult(
+                    successful=False,
+                    reason=f"'{parameter.name}' is fixed; only {', '.join(_DYNAMIC)} may change",
+                )
+        for parameter in parameters:
+            if parameter.name == "frozen":
+                self._frozen = bool(parameter.value)
+            elif parameter.name == "latency_s":
+                self._latency_s = float(parameter.value)
+            else:
+                self._stamp_offset_s = float(parameter.value)
+        return SetParametersResult(successful=True)
+
+    def _capture(self) -> None:
+        if self._frozen or not self._wanted():
+            return
+        try:
+            table, stamp_ns = self._scene.read()
+        except SnapshotError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=5.0)
+            return
+        if stamp_ns == self._last_stamp_ns or time.time_ns() - stamp_ns > _DEAD_SCENE_S * 1e9:
+            return  # the physics stands still: a camera would see nothing new
+        self._last_stamp_ns = stamp_ns
+        with_colour = self._coloured or self._colours.get_subscription_count() > 0
+        frame = self._camera.capture(table, with_colour)
+        delay_s = max(0.0, self._latency_s + self._rng.normal(0.0, self._timing.jitter_s))
+        self._waiting.append((stamp_ns / 1e9 + delay_s, stamp_ns, frame))
+
+    def _wanted(self) -> bool:
+        """Whether anybody listens; like the real driver, nothing is made for nobody."""
+        return any(
+            publisher.get_subscription_count() > 0
+            for publisher in (self._clouds, self._depths, self._colours)
+        )
+
+    def _deliver(self) -> None:
+        now_s = time.time()
+        while self._waiting and self._waiting[0][0] <= now_s:
+            _, stamp_ns, frame = self._waiting.popleft()
+            if not self._frozen:
+                self._publish(stamp_ns + round(self._stamp_offset_s * 1e9), frame)
+
+    def _publish(self, stamp_ns: int, frame: DepthFrame) -> None:
+        stamp = Time(sec=stamp_ns // 1_000_000_000, nanosec=stamp_ns % 1_000_000_000)
+        if self._clouds.get_subscription_count():
+            self._clouds.publish(self._cloud(stamp, frame))
+        info = self._info(stamp)
+        if self._depths.get_subscription_count():
+            self._depths.publish(self._picture(stamp, frame.depth_units, "16UC1", 2))
+        if self._colours.get_subscription_count():
+            self._colours.publish(self._picture(stamp, frame.colour, "rgb8", 3))
+        self._infos.publish(info)
+        self._colour_infos.publish(info)
+
+    def _cloud(self, stamp: Time, frame: DepthFrame) -> PointCloud2:
+        spec = self._spec
+        columns = self._points.shape[1]
+        count = points_of(
+            frame.depth_units,
+            frame.unit_m,
+            spec.focal_px,
+            *spec.centre_px,
+            self._ordered,
+            columns,
+            frame.colour,
+            self._points,
+        )
+        message = PointCloud2()
+        message.header.stamp, message.header.frame_id = stamp, spec.optical_frame
+        message.height = spec.height_px if self._ordered else 1
+        message.width = spec.width_px if self._ordered else count
+        message.fields = [
+            PointField(name=name, offset=4 * index, datatype=PointField.FLOAT32, count=1)
+            for index, name in enumerate("xyz")
+        ]
+        if self._coloured:
+            message.fields.append(
+                PointField(name="rgb", offset=16, datatype=PointField.FLOAT32, count=1)
+            )
+        message.point_step = 4 * columns
+        message.row_step = message.point_step * message.width
+        message.is_dense = not self._ordered
+        message.data = array.array("B", self._points[:count].tobytes())
+        return message
+
+    def _picture(self, stamp: Time, pixels: np.ndarray, encoding: str, step: int) -> Image:
+        height, width = pixels.shape[:2]
+        message = Image(height=height, width=width, encoding=encoding, step=step * width)
+        message.header.stamp, message.header.frame_id = stamp, self._spec.optical_frame
+        message.data = array.array("B", np.ascontiguousarray(pixels).tobytes())
+        return message
+
+    def _info(self, stamp: Time) -> CameraInfo:
+        spec = self._spec
+        cx, cy = spec.centre_px
+        f = spec.focal_px
+        message = CameraInfo(height=spec.height_px, width=spec.width_px)
+        message.header.stamp, message.header.frame_id = stamp, spec.optical_frame
+        message.distortion_model, message.d = "plumb_bob", [0.0] * 5
+        message.k = [f, 0.0, cx, 0.0, f, cy, 0.0, 0.0, 1.0]
+        message.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+        message.p = [f, 0.0, cx, 0.0, 0.0, f, cy, 0.0, 0.0, 0.0, 1.0, 0.0]
+        return message
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point of the node."""
+    rclpy.init(args=args)
+    node = None
+    try:
+        node = CameraNode()
+        rclpy.spin(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The scripted expert behind the interface of a learned policy.
+
+It reads the emulator's ground truth instead of the image, so it shows that everything else works:
+cameras, fusion, session, driver. It is no policy for a real cell.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equi_core.contract import PolicyContract
+from equi_rl.experts import ExpertConfig, make_expert
+from equi_rl.experts.expert import ExpertMemory
+from equi_rl.sim.scene import WorldState
+
+
+@dataclass(frozen=True)
+class ExpertState:
+    """Explicit memory of the expert; None before its first look at the scene."""
+
+    memory: ExpertMemory | None = None
+
+    def with_executed(self, action: ArrayLike) -> ExpertState:
+        """The expert looks at the scene, not at what was executed."""
+        return self
+
+
+@dataclass(frozen=True)
+class ExpertStep:
+    """As a learned policy's step; the expert knows no doubt."""
+
+    action: NDArray[np.float32]
+    state: ExpertState
+    std: NDArray[np.float32]
+    state_norm: float = 0.0
+
+
+class ExpertPolicy:
+    """Acts by asking `look` for the true state of the cell."""
+
+    def __init__(
+        self,
+        contract: PolicyContract,
+        look: Callable[[], WorldState],
+        seed: int = 0,
+        config: ExpertConfig | None = None,
+    ) -> None:
+        self.contract = contract
+        self._look = look
+        self._expert = make_expert(contract.task, contract, config)
+        self._rng = np.random.default_rng(seed)
+
+    def initial_state(self) -> ExpertState:
+        """Nothing is known before the first step."""
+        return ExpertState()
+
+    def step(self, observation: Any, state: ExpertState) -> ExpertStep:
+        """One decision from the true state; the observation is not looked at."""
+        world = self._look()
+        memory = state.memory or self._expert.start(world, self._rng)
+        action, memory = self._expert.act(world, memory)
+        return ExpertStep(
+            action=np.clip(action, -1.0, 1.0).astype(np.float32),
+            state=dataclasses.replace(state, memory=memory),
+            std=np.zeros(5, dtype=np.float32),
+        )

@@ -1,0 +1,111 @@
+"""scene_node: arranges the simulated scene of an episode and judges it by ground truth.
+
+    ros2 run equi_cell_sim scene_node --ros-args -p robot_ip:=127.0.0.2 -p task:=block_picking
+
+Offers `~/reset_episode` (draws the scene of a seed as training does, and lays it out around the
+resting arm) and `~/judge` (std_srvs/Trigger: success = the task is done; otherwise a message that
+is not empty says why it cannot be done any more).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import rclpy
+from equi_interfaces.srv import ResetEpisode
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from equi_cell_sim.referee import Referee, RefereeError, scene_request, world_state
+from equi_cell_sim.ur_controller.control_api import EmulatorClient
+from equi_rl.sim.scene import WorldState
+
+_LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+class SceneNode(Node):
+    """Thin: services over a `Referee` and the emulator's control API."""
+
+    def __init__(self) -> None:
+        super().__init__("simulated_scene")
+        self._address = str(self.declare_parameter("robot_ip", "127.0.0.2").value)
+        task = str(self.declare_parameter("task", "block_picking").value)
+        self._referees = {task: Referee(task)}
+        self._task = task
+        self._truth = self.create_publisher(String, "~/ground_truth", _LATCHED)
+        self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
+        self.create_service(Trigger, "~/judge", self._on_judge)
+        self.get_logger().info(f"ready: task {task}, emulator at {self._address}")
+
+    def _on_reset(
+        self, request: ResetEpisode.Request, response: ResetEpisode.Response
+    ) -> ResetEpisode.Response:
+        task = request.task or self._task
+        try:
+            if task not in self._referees:
+                self._referees[task] = Referee(task)
+            referee = self._referees[task]
+            scene = referee.scene(int(request.seed))
+            with EmulatorClient(self._address) as cell:
+                cell.request("set_scene", scene=scene_request(scene))
+            referee.begin(scene)
+        except (OSError, ValueError, RuntimeError) as error:
+            response.accepted, response.message = False, f"{type(error).__name__}: {error}"
+            return response
+        self._task = task
+        self._truth.publish(
+            String(
+                data=json.dumps(
+                    {
+                        "episode_id": request.episode_id,
+                        "task": task,
+                        "seed": int(request.seed),
+                        "scene": scene_request(scene),
+                    }
+                )
+            )
+        )
+        response.accepted = True
+        response.message = json.dumps({"goal_xy_m": scene.goal_xy_m})
+        return response
+
+    def _on_judge(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            outcome = self._referees[self._task].judge(self._measured())
+        except (OSError, RefereeError, RuntimeError) as error:
+            self.get_logger().warning(f"cannot judge: {error}")
+            return response
+        response.success, response.message = outcome.success, outcome.failure
+        return response
+
+    def _measured(self) -> WorldState:
+        with EmulatorClient(self._address) as cell:
+            return world_state(cell.request("get_scene")["scene"])
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point of the node."""
+    rclpy.init(args=args)
+    node = None
+    try:
+        node = SceneNode()
+        rclpy.spin(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

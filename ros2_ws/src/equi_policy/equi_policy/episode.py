@@ -1,0 +1,90 @@
+"""How an episode ends: the rules, without ROS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class EpisodeOutcome(IntEnum):
+    """The numbers are those of the RunEpisode action."""
+
+    SUCCEEDED = 0
+    STEP_LIMIT = 1
+    FAULTED = 2
+    OBJECT_LOST = 3
+    OBSERVATION_LOST = 4
+    STOPPED = 5
+    REFUSED = 6
+
+
+@dataclass(frozen=True)
+class EpisodeEnd:
+    """Why an episode is over, in a word and in a sentence."""
+
+    outcome: EpisodeOutcome
+    reason: str
+
+
+@dataclass(frozen=True)
+class EpisodeLimits:
+    """When to give up."""
+
+    max_steps: int
+    observation_timeout_s: float = 10.0
+    """Longest wait for an observation that can be acted on."""
+    execution_timeout_s: float = 20.0
+    """Longest wait for the driver's report on a command."""
+
+    def __post_init__(self) -> None:
+        if self.max_steps < 1:
+            raise ValueError(f"max_steps is {self.max_steps}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class EpisodeView:
+    """What is known of the running episode when its end is judged."""
+
+    steps: int
+    """Commands executed."""
+    awaiting_execution: bool
+    quiet_s: float
+    """Time since the last command was sent or reported."""
+    fault: str = ""
+    """The driver's latched fault in words; empty if none."""
+    cancel_requested: bool = False
+    task_done: bool = False
+    task_failed: str = ""
+    """Why the task cannot be done any more; empty if it can."""
+    perception: str = ""
+    """Why perception gives nothing; empty if it does."""
+    broken: str = ""
+    """Why the policy cannot go on; empty if it can."""
+
+
+def judge_end(view: EpisodeView, limits: EpisodeLimits) -> EpisodeEnd | None:
+    """The end of the episode, or None while it goes on. A fault outranks everything."""
+    if view.fault:
+        return EpisodeEnd(EpisodeOutcome.FAULTED, view.fault)
+    if view.cancel_requested:
+        return EpisodeEnd(EpisodeOutcome.STOPPED, "stopped by request")
+    if view.task_done:
+        return EpisodeEnd(EpisodeOutcome.SUCCEEDED, "the task is done")
+    if view.task_failed:
+        return EpisodeEnd(EpisodeOutcome.OBJECT_LOST, view.task_failed)
+    if view.broken:
+        return EpisodeEnd(EpisodeOutcome.STOPPED, view.broken)
+    if view.steps >= limits.max_steps and not view.awaiting_execution:
+        return EpisodeEnd(EpisodeOutcome.STEP_LIMIT, f"{limits.max_steps} steps without success")
+    if view.awaiting_execution and view.quiet_s > limits.execution_timeout_s:
+        return EpisodeEnd(
+            EpisodeOutcome.FAULTED,
+            f"the driver did not report on a command within {limits.execution_timeout_s:g} s",
+        )
+    if not view.awaiting_execution and view.quiet_s > limits.observation_timeout_s:
+        why = view.perception or "perception publishes nothing"
+        return EpisodeEnd(
+            EpisodeOutcome.OBSERVATION_LOST,
+            f"no usable observation for {limits.observation_timeout_s:g} s: {why}",
+        )
+    return None

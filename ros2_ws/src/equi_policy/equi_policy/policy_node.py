@@ -1,0 +1,316 @@
+"""policy_node: Observation in, DeltaCommand out, one inference per fresh observation.
+
+    ros2 run equi_policy policy_node --ros-args -p model:=models/block_picking
+
+The recurrent state belongs to an episode id and is carried by `equi_policy.session`. The node adds
+the RunEpisode action (home, reset everyone, run to the end) and tells how long each stage takes.
+Refuses to start (exit code 3) with a model that is missing, damaged or of another version.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+import torch
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from equi_interfaces.msg import (
+    DeltaCommand,
+    DriverState,
+    ExecutedCommand,
+    Observation,
+    PerceptionStatus,
+    RobotState,
+    SafetyStatus,
+)
+from equi_interfaces.srv import ResetEpisode
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+
+from equi_core.action import MetricDelta
+from equi_core.contract import ContractError
+from equi_policy import qos
+from equi_policy.deployed_policy import DeployedPolicy
+from equi_policy.episode_server_node import EpisodeServer
+from equi_policy.errors import PolicyError
+from equi_policy.latency import LatencyBook
+from equi_policy.session import (
+    EXPECTED_REFUSALS,
+    Act,
+    ExecutedStep,
+    PolicySession,
+    Refusal,
+    Refused,
+    SeenObservation,
+    SessionLimits,
+)
+
+REFUSED_EXIT_CODE = 3
+_DIAGNOSTICS_PERIOD_S = 1.0
+
+
+class PolicyNode(Node):
+    """Wires observations and reports to a `PolicySession`."""
+
+    def __init__(self, policy: Any = None, node_name: str = "policy") -> None:
+        super().__init__(node_name)
+        self.policy = policy or self._load_policy()
+        limits = SessionLimits()
+        self.session: PolicySession[Any] = PolicySession(
+            self.policy,
+            SessionLimits(
+                **{
+                    name: float(self.declare_parameter(name, default).value)
+                    for name, default in vars(limits).items()
+                }
+            ),
+        )
+        self.latency = LatencyBook()
+        self.robot: RobotState | None = None
+        self.safety: SafetyStatus | None = None
+        self.perception: PerceptionStatus | None = None
+        self.last_activity_s = time.monotonic()
+        self.broken = ""
+        self.closed_steps: list[ExecutedCommand] = []
+        self._last_act: Act | None = None
+        self._last_command_s = 0.0
+        self._refusals: Counter[str] = Counter()
+        self._last_step_at_s: float | None = None
+        self._connect()
+        self.episodes = EpisodeServer(self)
+        contract = self.policy.contract
+        self.get_logger().info(
+            f"ready: task {contract.task}, group {contract.group}, "
+            f"weights {contract.weights_sha256[:12] or 'none'}"
+        )
+
+    def _load_policy(self) -> DeployedPolicy:
+        torch.set_num_threads(1)
+        folder = Path(str(self.declare_parameter("model", "").value))
+        policy = DeployedPolicy.load(folder)
+        size = policy.contract.image.size_px
+        # The first inference allocates and chooses kernels: not while the arm waits.
+        blank = np.full((2, size, size), 0.2, dtype=np.float32)
+        blank[1] = 0.0
+        for _ in range(3):
+            policy.step(blank, policy.initial_state())
+        return policy
+
+    def _connect(self) -> None:
+        self._commands = self.create_publisher(DeltaCommand, "delta_command", qos.COMMAND)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
+        self.create_subscription(Observation, "observation", self._on_observation, qos.OBSERVATION)
+        self.create_subscription(
+            ExecutedCommand, "executed_command", self._on_executed, qos.EXECUTED
+        )
+        self.create_subscription(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE)
+        self.create_subscription(SafetyStatus, "safety_status", self._on_safety, qos.LATCHED)
+        self.create_subscription(
+            PerceptionStatus, "perception_status", self._on_perception, qos.LATCHED
+        )
+        self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
+        self.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
+
+    # Callbacks ---------------------------------------------------------------------------------
+
+    def _on_observation(self, message: Observation) -> None:
+        arrived_s, now_ns = time.perf_counter(), self.now_ns()
+        try:
+            seen = seen_observation(message)
+        except ValueError as error:
+            self._note(Refused(Refusal.MALFORMED, str(error)))
+            return
+        if not self.ready_to_act():
+            return
+        answer = self.session.offer(seen, now_ns)
+        if isinstance(answer, Refused):
+            self._note(answer)
+            return
+        inferred_s = time.perf_counter()
+        self._commands.publish(self._command(answer, message))
+        sent_s = time.perf_counter()
+        exposure_ms = (now_ns - seen.stamp_ns) / 1e6
+        book = self.latency
+        book.add("exposure_to_observation", exposure_ms)
+        book.add("inference", (inferred_s - arrived_s) * 1e3)
+        book.add("observation_to_command", (sent_s - arrived_s) * 1e3)
+        if self._last_step_at_s is not None and answer.step_index > 0:
+            book.add("step", (sent_s - self._last_step_at_s) * 1e3)
+        self._last_step_at_s = sent_s
+        self._last_act, self._last_command_s = answer, sent_s
+        self.last_activity_s = time.monotonic()
+
+    def _on_executed(self, message: ExecutedCommand) -> None:
+        wish = message.requested
+        moved = message.outcome != ExecutedCommand.REJECTED
+        step = ExecutedStep(
+            episode_id=wish.episode_id,
+            step_index=wish.step_index,
+            delta=MetricDelta(
+                message.gripper_closedness,
+                (message.translation.x, message.translation.y, message.translation.z),
+                message.yaw_rad,
+            ),
+            moved=moved,
+            end_ns=_nanoseconds(message.header.stamp),
+        )
+        if not self.session.executed(step):
+            return
+        self.last_activity_s = time.monotonic()
+        received, begun = (
+            _nanoseconds(message.received_stamp),
+            _nanoseconds(message.motion_start_stamp),
+        )
+        if moved:
+            sent_ns = _nanoseconds(wish.header.stamp)
+            self.latency.add("command_to_motion", max(begun, received) / 1e6 - sent_ns / 1e6)
+            self.latency.add("motion", (step.end_ns - begun) / 1e6)
+        else:
+            self.get_logger().warning(
+                f"step {wish.step_index} was rejected: {'; '.join(message.reasons)}"
+            )
+        self.closed_steps.append(message)
+        self.episodes.after_step(message)
+
+    def _on_robot(self, message: RobotState) -> None:
+        self.robot = message
+
+    def _on_safety(self, message: SafetyStatus) -> None:
+        self.safety = message
+
+    def _on_perception(self, message: PerceptionStatus) -> None:
+        self.perception = message
+
+    def _on_reset(
+        self, request: ResetEpisode.Request, response: ResetEpisode.Response
+    ) -> ResetEpisode.Response:
+        try:
+            self.begin(request.episode_id)
+        except ValueError as error:
+            response.accepted, response.message = False, str(error)
+            return response
+        response.accepted = True
+        return response
+
+    # Doing -------------------------------------------------------------------------------------
+
+    def begin(self, episode_id: str) -> None:
+        """Start an episode with a fresh memory."""
+        self.session.begin(episode_id)
+        self.closed_steps = []
+        self.broken = ""
+        self.last_activity_s = time.monotonic()
+        self._last_step_at_s = None
+
+    def ready_to_act(self) -> bool:
+        """Whether a command may be sent at all: between steps the referee is asked first."""
+        return self.episodes.may_act()
+
+    @property
+    def fault(self) -> str:
+        """The driver's latched fault in words; empty if none."""
+        safety = self.safety
+        if safety is None or safety.state.value != DriverState.FAULT:
+            return ""
+        return "; ".join(safety.reasons) or f"fault {safety.fault.value}"
+
+    def now_ns(self) -> int:
+        """Present time of the node's clock."""
+        return int(self.get_clock().now().nanoseconds)
+
+    def _command(self, act: Act, observation: Observation) -> DeltaCommand:
+        command = DeltaCommand()
+        command.header.stamp = self.get_clock().now().to_msg()
+        command.header.frame_id = "base_link"
+        command.episode_id, command.step_index = act.episode_id, act.step_index
+        command.observation_sequence = act.observation.sequence
+        command.observation_stamp = observation.header.stamp
+        command.gripper_closedness = act.delta.closedness
+        step = command.translation
+        step.x, step.y, step.z = (float(value) for value in act.delta.step_m)
+        command.yaw_rad = act.delta.yaw_rad
+        return command
+
+    def _note(self, refused: Refused) -> None:
+        self._refusals[refused.reason.value] += 1
+        if refused.reason in EXPECTED_REFUSALS | {Refusal.NO_EPISODE, Refusal.BEFORE_EXECUTION}:
+            return
+        if refused.reason in (Refusal.BAD_ACTION, Refusal.SKIPPED):
+            self.broken = str(refused)
+        self.get_logger().warning(f"refused: {refused}", throttle_duration_sec=2.0)
+
+    def _publish_diagnostics(self) -> None:
+        status = DiagnosticStatus(name="policy", hardware_id=self.policy.contract.task)
+        status.level = DiagnosticStatus.ERROR if self.broken else DiagnosticStatus.OK
+        status.message = self.broken or (
+            f"episode {self.session.episode_id}, step {self.session.steps}"
+            if self.session.episode_id
+            else "no episode"
+        )
+        values = {f"refused {reason}": str(count) for reason, count in self._refusals.items()}
+        if self._last_act is not None:
+            values["action std"] = np.array2string(self._last_act.std, precision=3)
+            values["state norm"] = f"{self._last_act.state_norm:.3f}"
+            values["action"] = np.array2string(self._last_act.policy_action, precision=3)
+        for stage, figure in self.latency.figures().items():
+            values[f"{stage} p50 [ms]"] = f"{figure.p50_ms:.2f}"
+            values[f"{stage} p99 [ms]"] = f"{figure.p99_ms:.2f}"
+            values[f"{stage} samples"] = str(figure.count)
+        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+
+def seen_observation(message: Observation) -> SeenObservation:
+    """The message as the session takes it."""
+    shape = (message.channels, message.height, message.width)
+    image = np.asarray(message.image, dtype=np.float32)
+    if image.size != int(np.prod(shape)):
+        raise ValueError(f"image has {image.size} values; {shape} needs {int(np.prod(shape))}")
+    return SeenObservation(
+        episode_id=message.episode_id,
+        step_index=message.step_index,
+        sequence=message.sequence,
+        stamp_ns=_nanoseconds(message.header.stamp),
+        contract_sha256=message.contract_sha256,
+        image=image.reshape(shape),
+    )
+
+
+def _nanoseconds(stamp: Time) -> int:
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def run_node(make: Any, name: str, args: list[str] | None = None) -> int:
+    """Start a policy node and spin it until shutdown; a model that must not run is refused."""
+    rclpy.init(args=args)
+    node = None
+    try:
+        node = make()
+        rclpy.spin(node)
+    except (ContractError, PolicyError) as error:
+        rclpy.logging.get_logger(name).fatal(f"refused to start: {error}")
+        return REFUSED_EXIT_CODE
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point of the node."""
+    return run_node(PolicyNode, "policy", args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
