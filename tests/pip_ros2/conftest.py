@@ -100,9 +100,7 @@ def demo_prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ros_environment(
-    demo_prefix: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
+def ros_environment(demo_prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment of commands: the demo package, a domain of its own, loopback only."""
     env = dict(os.environ)
     underlay = env.get("AMENT_PREFIX_PATH") or sys.prefix
@@ -164,7 +162,7 @@ def launch_file(tmp_path: Path) -> Callable[[str], str]:
             from launch.actions import *
             from launch.actions import (
                 DeclareLaunchArgument, EmitEvent, ExecuteProcess, GroupAction, LogInfo,
-                OpaqueFunction, RegisterEventHandler, Shutdown, TimerAction)
+                OpaqueFunction, RegisterEventHandler, SetEnvironmentVariable, Shutdown, TimerAction)
             from launch.conditions import IfCondition
             from launch.event_handlers import OnProcessExit, OnProcessStart, OnShutdown
             from launch.substitutions import LaunchConfiguration
