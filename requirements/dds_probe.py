@@ -1,4 +1,4 @@
-"""Sends one of our messages to another process and back over DDS; run by the doctor inside the environment.
+"""Sends one of our messages to another process and back over DDS; run by the doctor.
 
 python requirements/dds_probe.py          prints the time of the round trip
 python requirements/dds_probe.py --echo   the other process: answers what it hears
