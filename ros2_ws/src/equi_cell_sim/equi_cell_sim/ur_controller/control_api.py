@@ -99,8 +99,8 @@ class ControlSession:
             "hand_move": self._hand_move,
             "record_start": lambda: robot.controller.recorder.start(),
             "record_save": lambda path: {"rows": robot.controller.recorder.save(Path(path))},
-            "scene": lambda: {"scene": robot.controller.arm.scene()},
-            "reset_scene": lambda scene: robot.controller.arm.reset_scene(scene),
+            "get_scene": lambda: {"scene": robot.controller.arm.scene()},
+            "set_scene": lambda scene: robot.controller.arm.reset_scene(scene),
             "shutdown": lambda: robot.request_shutdown(),
         }
 
@@ -138,7 +138,7 @@ class ControlSession:
     def _place_object(self, width_m: float | None) -> None:
         gripper = self._robot.controller.arm.gripper
         if not hasattr(gripper, "object_width_m"):
-            raise RequestError("objects of the physics arm come from its scene: use reset_scene")
+            raise RequestError("objects of the physics arm come from its scene: use set_scene")
         gripper.object_width_m = None if width_m is None else float(width_m)
 
     def _hand_move(self, dxyz_m: list[float]) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from equi_cell_sim.ur_controller.arms import Arm, KinematicArm
@@ -30,12 +30,14 @@ from equi_cell_sim.ur_controller.robotiq_server import RobotiqSession, RobotiqUn
 from equi_cell_sim.ur_controller.rtde_server import RtdeSession
 from equi_cell_sim.ur_controller.safety_system import Delays
 from equi_cell_sim.ur_controller.script_port import ScriptSession
+from equi_core.realtime import raise_priority
 
 _LOG = logging.getLogger(__name__)
 
 # A loop that is later than this gives up the lost cycles instead of rushing through them.
 _MOST_CATCH_UP_CYCLES = 4
 _ACTIVATION_S = 2.5
+_REALTIME_PRIORITY = 10
 
 
 class EmulatedRobot:
@@ -71,7 +73,9 @@ class EmulatedRobot:
                 behind = (time.monotonic() - deadline_s) / period_s
                 if behind > _MOST_CATCH_UP_CYCLES:
                     self._lost_cycles += int(behind)
-                    deadline_s = time.monotonic() + period_s
+                    # The clock of a controller does not stand still because nobody looked at it.
+                    self.controller.timestamp_s += int(behind) * period_s
+                    deadline_s += int(behind) * period_s
         finally:
             self.network.close()
             self.controller.arm.close()
@@ -139,11 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         level=logging.DEBUG if options.verbose else logging.INFO,
         format="%(asctime)s emulator " + options.address + " %(message)s",
     )
-    if options.nice:
-        try:
-            os.nice(options.nice)
-        except PermissionError:
-            _LOG.warning("no permission for --nice %d; running at normal priority", options.nice)
+    if options.realtime:
+        _LOG.info("running at %s priority", raise_priority(_REALTIME_PRIORITY).value)
     series = SERIES[options.series]
     try:
         arm = _make_arm(options, series)
@@ -167,7 +168,7 @@ def _make_arm(options: argparse.Namespace, series: Series) -> Arm:
         return KinematicArm()
     from equi_cell_sim.ur_controller.physics_arm import PhysicsArm
 
-    return PhysicsArm(rate_hz=series.rate_hz)
+    return PhysicsArm(series.rate_hz, options.scene_file)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -185,7 +186,14 @@ def _parser() -> argparse.ArgumentParser:
         default=1.0,
         help="factor on the controller's delays (unlock 5 s, power on 4 s, ...); tests use 0.05",
     )
-    parser.add_argument("--nice", type=int, default=0, help="priority, for example -10")
+    parser.add_argument(
+        "--scene-file",
+        type=Path,
+        help="physics arm: file in which cameras find the shapes of this moment",
+    )
+    parser.add_argument(
+        "--realtime", action="store_true", help="ask for real-time priority, as a controller has"
+    )
     parser.add_argument("--verbose", action="store_true")
     return parser
 

@@ -1,0 +1,372 @@
+"""The link to the UR controller: the only file that imports ur_rtde.
+
+Rotation vectors, the controller's `base` frame and the library's habits stop here. The library
+keeps returning True and the last values for ever after a loss, so nothing it says is believed by
+itself: a reading carries the age of the controller's clock, both connections, the program's state
+and the safety bits, and `problem_of` turns them into one verdict.
+
+Objects of the library are never reused after a loss: a new link is a new `RtdeLink`.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+import time
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+import rtde_control
+import rtde_receive
+from numpy.typing import ArrayLike, NDArray
+
+from equi_core.geometry import matrix_to_ur_pose, ur_pose_to_matrix
+
+FloatArray = NDArray[np.float64]
+
+_LOG = logging.getLogger(__name__)
+
+PROGRAM_PLAYING = 2
+ROBOT_MODE_RUNNING = 7
+_PROTECTIVE_STOP_BIT = 1 << 2
+_SAFEGUARD_STOP_BIT = 1 << 4
+_EMERGENCY_STOP_BITS = 1 << 5 | 1 << 6 | 1 << 7
+_VIOLATION_OR_FAULT_BITS = 1 << 8 | 1 << 9
+_UNEXPLAINED_STOP_BIT = 1 << 10
+_SERVO_STOP_DECELERATION_M_S2 = 2.0
+_CYCLE_POLL_S = 0.0002
+
+
+class LinkError(RuntimeError):
+    """The controller cannot be reached or refuses; says what the operator can do."""
+
+
+class Problem(enum.Enum):
+    """Why the arm must not be driven; values are stable codes."""
+
+    NONE = "none"
+    CONNECTION_LOST = "connection_lost"
+    PROTECTIVE_STOP = "protective_stop"
+    EMERGENCY_STOP = "emergency_stop"
+    ROBOT_NOT_RUNNING = "robot_not_running"
+    PROGRAM_STOPPED = "program_stopped"
+
+
+@dataclass(frozen=True)
+class LinkConfig:
+    """How to reach and set up one robot."""
+
+    host: str
+    tcp_from_flange_m: float = 0.169
+    """Length from tool0 to the TCP along the tool axis [m]."""
+    payload_kg: float = 0.95
+    payload_cog_m: tuple[float, float, float] = (0.0, 0.0, 0.058)
+    """Centre of mass of gripper and coupling in the flange frame [m]."""
+    watchdog_hz: float = 15.0
+    """The controller stops the arm by itself if it hears nothing for 1 / this [s]."""
+    lookahead_s: float = 0.05
+    """Smoothing of servoL, 0.03 to 0.2 s."""
+    gain: float = 400.0
+    """Stiffness of servoL, 100 to 2000."""
+
+    def __post_init__(self) -> None:
+        if not self.host:
+            raise LinkError("robot address is empty; set it to the controller's IP address")
+        for name, low, high in (
+            ("lookahead_s", 0.03, 0.2),
+            ("gain", 100, 2000),
+            ("watchdog_hz", 1, 125),
+            ("payload_kg", 0, 5),
+        ):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise LinkError(f"{name} is {value}; it must lie between {low} and {high}")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything measured in one controller cycle, in base_link."""
+
+    base_link_from_tcp: FloatArray
+    base_link_from_target_tcp: FloatArray
+    """Where the controller itself wants the TCP to be: the difference to measured is contact."""
+    twist: FloatArray
+    """Linear [m/s] and angular [rad/s] velocity (6,) of the TCP."""
+    wrench: FloatArray
+    """Force [N] and torque [N m] (6,) on the TCP as the controller estimates them."""
+    joints_rad: FloatArray
+    joint_speeds_rad_s: FloatArray
+    controller_time_s: float
+    age_s: float
+    """Time since the controller's clock was last seen to advance [s]."""
+    connected: bool
+    program_state: int
+    robot_mode: int
+    safety_mode: int
+    safety_bits: int
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint moves."""
+        return bool(np.abs(self.joint_speeds_rad_s).max() < 2e-3)
+
+
+def problem_of(reading: Reading, max_age_s: float) -> Problem:
+    """The one thing that is wrong, most urgent first."""
+    if not reading.connected or not reading.age_s <= max_age_s:
+        return Problem.CONNECTION_LOST
+    if reading.safety_bits & _EMERGENCY_STOP_BITS:
+        return Problem.EMERGENCY_STOP
+    if reading.safety_bits & (_PROTECTIVE_STOP_BIT | _VIOLATION_OR_FAULT_BITS):
+        return Problem.PROTECTIVE_STOP
+    if reading.safety_bits & (_SAFEGUARD_STOP_BIT | _UNEXPLAINED_STOP_BIT):
+        return Problem.PROTECTIVE_STOP
+    if reading.robot_mode != ROBOT_MODE_RUNNING:
+        return Problem.ROBOT_NOT_RUNNING
+    if reading.program_state != PROGRAM_PLAYING:
+        return Problem.PROGRAM_STOPPED
+    return Problem.NONE
+
+
+class RtdeLink:
+    """One connection to one controller; a context manager that stops the arm on its way out."""
+
+    def __init__(self, config: LinkConfig) -> None:
+        self._config = config
+        self._control: rtde_control.RTDEControlInterface | None = None
+        self._receive: rtde_receive.RTDEReceiveInterface | None = None
+        self._watchdog_armed = False
+        self._servoing = False
+        self._last_controller_time_s = math.nan
+        self._last_advance_s = 0.0
+
+    def __enter__(self) -> RtdeLink:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Connect, check that the robot is ready, set TCP and payload. Moves nothing."""
+        config = self._config
+        try:
+            # Receiving first: it needs no program, so a stopped robot can still explain itself.
+            self._receive = rtde_receive.RTDEReceiveInterface(config.host)
+            reading = self.read()
+            problem = problem_of(reading, max_age_s=1.0)
+            if problem not in (Problem.NONE, Problem.PROGRAM_STOPPED):
+                raise LinkError(f"{config.host}: {problem.value}; {ADVICE[problem]}")
+            self._control = rtde_control.RTDEControlInterface(config.host)
+            tcp = [0.0, 0.0, config.tcp_from_flange_m, 0.0, 0.0, 0.0]
+            if not self._control.setTcp(tcp):
+                raise LinkError(f"{config.host} did not accept the TCP offset {tcp}")
+            if not self._control.setPayload(config.payload_kg, list(config.payload_cog_m)):
+                raise LinkError(f"{config.host} did not accept a payload of {config.payload_kg} kg")
+        except LinkError:
+            self.close()
+            raise
+        except RuntimeError as error:
+            self.close()
+            raise LinkError(
+                f"cannot connect to the controller at {config.host}: {error}. Is the address "
+                "right, the robot on, remote control enabled, and no other program connected?"
+            ) from error
+
+    @property
+    def rate_hz(self) -> float:
+        """Cycles per second of this controller generation: 125, or 500 for e-Series."""
+        step_s = self._wait_for_step()
+        return 500.0 if step_s < 0.004 else 125.0
+
+    def read(self) -> Reading:
+        """The newest state. Never raises on a lost connection: the reading says so."""
+        receive = self._require_receive()
+        now_s = time.monotonic()
+        controller_time_s = receive.getTimestamp()
+        if controller_time_s != self._last_controller_time_s:
+            self._last_controller_time_s, self._last_advance_s = controller_time_s, now_s
+        connected = receive.isConnected() and (self._control is None or self._control.isConnected())
+        twist = np.array(receive.getActualTCPSpeed())
+        wrench = np.array(receive.getActualTCPForce())
+        for vector in (twist, wrench):
+            # base_link is the controller's base turned by half a turn about z.
+            vector[[0, 1, 3, 4]] *= -1.0
+        return Reading(
+            base_link_from_tcp=ur_pose_to_matrix(receive.getActualTCPPose()),
+            base_link_from_target_tcp=ur_pose_to_matrix(receive.getTargetTCPPose()),
+            twist=twist,
+            wrench=wrench,
+            joints_rad=np.array(receive.getActualQ()),
+            joint_speeds_rad_s=np.array(receive.getActualQd()),
+            controller_time_s=controller_time_s,
+            age_s=now_s - self._last_advance_s,
+            connected=connected,
+            program_state=int(receive.getRuntimeState()),
+            robot_mode=int(receive.getRobotMode()),
+            safety_mode=int(receive.getSafetyMode()),
+            safety_bits=int(receive.getSafetyStatusBits()),
+        )
+
+    def cycle_time_s(self) -> float:
+        """The controller's clock at its newest cycle [s]: changes once per cycle."""
+        return float(self._require_receive().getTimestamp())
+
+    def wait_for_cycle(self, after_s: float, timeout_s: float) -> bool:
+        """Wait for a cycle newer than `after_s`; False if none comes in time."""
+        receive = self._require_receive()
+        deadline_s = time.monotonic() + timeout_s
+        while receive.getTimestamp() == after_s:
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(_CYCLE_POLL_S)
+        return True
+
+    def arm_watchdog(self) -> None:
+        """Let the controller stop the arm by itself when commands stay away.
+
+        It stays armed until the program ends; from here on only `servo` and `kick` keep it alive,
+        and blocking moves are refused.
+        """
+        if not self._require_control().setWatchdog(self._config.watchdog_hz):
+            raise LinkError(f"{self._config.host} did not arm the watchdog; nothing will move")
+        self._watchdog_armed = True
+        self.kick()
+
+    def servo(self, base_link_from_tcp: FloatArray, period_s: float) -> bool:
+        """Stream one pose; returns at once. Also feeds the watchdog.
+
+        Raises:
+            LinkError: the watchdog is not armed, so nothing would stop a runaway.
+        """
+        if not self._watchdog_armed:
+            raise LinkError("servo was called before arm_watchdog; arm it first")
+        self._servoing = True
+        pose = matrix_to_ur_pose(base_link_from_tcp).tolist()
+        config = self._config
+        # Speed and acceleration are not used by the controller's servoL.
+        return bool(
+            self._require_control().servoL(
+                pose, 0.5, 0.5, period_s, config.lookahead_s, config.gain
+            )
+        )
+
+    def kick(self) -> bool:
+        """Feed the watchdog without moving."""
+        return bool(self._require_control().kickWatchdog())
+
+    def move_to(
+        self, base_link_from_tcp: ArrayLike, speed_m_s: float = 0.05, acceleration_m_s2: float = 0.3
+    ) -> None:
+        """Move in a straight line to any TCP pose and wait until the arm has settled there.
+
+        For calibration and other supervised work, before the watchdog is armed.
+        """
+        self._refuse_under_watchdog("move_to")
+        pose = matrix_to_ur_pose(base_link_from_tcp).tolist()
+        control = self._require_control()
+        if not control.isPoseWithinSafetyLimits(pose):
+            raise LinkError(
+                f"pose {np.round(pose, 4).tolist()} (controller base) is outside the safety limits "
+                "or out of reach; choose another"
+            )
+        self._finish_move(control.moveL(pose, speed_m_s, acceleration_m_s2), "move_to")
+
+    def move_joints(
+        self, joints_rad: ArrayLike, speed_rad_s: float = 0.3, acceleration_rad_s2: float = 0.6
+    ) -> None:
+        """Move to joint angles (6,) and wait until the arm has settled; as `move_to`."""
+        self._refuse_under_watchdog("move_joints")
+        joints = [float(value) for value in np.asarray(joints_rad, dtype=np.float64)]
+        control = self._require_control()
+        if not control.isJointsWithinSafetyLimits(joints):
+            raise LinkError(f"joints {np.round(joints, 3).tolist()} are outside the safety limits")
+        self._finish_move(control.moveJ(joints, speed_rad_s, acceleration_rad_s2), "move_joints")
+
+    def stop(self) -> None:
+        """Brake and end the program; safe to call in any state, and again."""
+        control = self._control
+        if control is None:
+            return
+        try:
+            if control.isConnected() and control.isProgramRunning():
+                if self._servoing:
+                    control.servoStop(_SERVO_STOP_DECELERATION_M_S2)
+                control.stopScript()
+        except RuntimeError as error:
+            _LOG.error("the arm could not be stopped by command (%s); its watchdog does it", error)
+        self._servoing = False
+        self._watchdog_armed = False
+
+    def close(self) -> None:
+        """Stop the arm first, then let go of both connections."""
+        self.stop()
+        for interface in (self._control, self._receive):
+            if interface is not None:
+                try:
+                    interface.disconnect()
+                except RuntimeError as error:
+                    _LOG.warning("disconnect: %s", error)
+        self._control = None
+        self._receive = None
+
+    def _finish_move(self, succeeded: bool, what: str) -> None:
+        deadline_s = time.monotonic() + 3.0
+        while succeeded and not self.read().at_rest:
+            if time.monotonic() > deadline_s:
+                raise LinkError(f"{what}: the arm does not come to rest")
+            time.sleep(0.01)
+        if not succeeded:
+            problem = problem_of(self.read(), max_age_s=0.5)
+            raise LinkError(f"{what} failed ({problem.value}); {ADVICE[problem]}")
+
+    def _refuse_under_watchdog(self, what: str) -> None:
+        if self._watchdog_armed:
+            raise LinkError(
+                f"{what} blocks for longer than the armed watchdog allows; open a new link for it"
+            )
+
+    def _wait_for_step(self) -> float:
+        """Smallest advance of the controller's clock seen over some cycles [s]."""
+        receive = self._require_receive()
+        seen = {receive.getTimestamp()}
+        deadline_s = time.monotonic() + 2.0
+        while len(seen) < 12 and time.monotonic() < deadline_s:
+            seen.add(receive.getTimestamp())
+            time.sleep(0.0002)
+        if len(seen) < 3:
+            raise LinkError(f"the clock of {self._config.host} stands still; is it frozen?")
+        return float(np.min(np.diff(sorted(seen))))
+
+    def _require_receive(self) -> rtde_receive.RTDEReceiveInterface:
+        if self._receive is None:
+            raise LinkError("the link is closed; open a new one")
+        return self._receive
+
+    def _require_control(self) -> rtde_control.RTDEControlInterface:
+        if self._control is None:
+            raise LinkError("the link is closed; open a new one")
+        return self._control
+
+
+ADVICE = {
+    Problem.NONE: "",
+    Problem.CONNECTION_LOST: "check cable and controller, then reset the fault to reconnect",
+    Problem.PROTECTIVE_STOP: (
+        "find the cause, clear the arm, enable the robot on the pendant, then reset the fault"
+    ),
+    Problem.EMERGENCY_STOP: (
+        "remove the danger, release the button, power on and release the brakes on the pendant, "
+        "then reset the fault"
+    ),
+    Problem.ROBOT_NOT_RUNNING: "power on and release the brakes on the pendant, then reset",
+    Problem.PROGRAM_STOPPED: "see the pendant for the reason, then reset the fault",
+}
+"""What the operator should do about each problem."""

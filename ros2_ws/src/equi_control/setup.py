@@ -1,0 +1,32 @@
+from glob import glob
+
+from setuptools import find_packages, setup
+
+package_name = "equi_control"
+
+setup(
+    name=package_name,
+    version="0.1.0",
+    description="UR5 and 2F-85 driver: checked servo streaming over RTDE that fails safe.",
+    maintainer="equi-rl-ur5 maintainers",
+    maintainer_email="maintainers@example.com",
+    license="MIT",
+    packages=find_packages(exclude=["test"]),
+    package_data={package_name: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
+        (f"share/{package_name}", ["package.xml"]),
+        (f"share/{package_name}/config", glob("config/*.yaml")),
+    ],
+    # Exact versions are pinned in requirements/ at the repository root.
+    install_requires=["numpy", "scipy", "rich", "ur_rtde", "equi_core"],
+    python_requires=">=3.10,<3.13",
+    zip_safe=True,
+    entry_points={
+        "console_scripts": [
+            "rtde_driver_node = equi_control.rtde_driver_node:main",
+            "equi-faults = equi_control.fault_report:main",
+        ],
+        "equi.benchmarks": ["servo = equi_control.servo_bench:run"],
+    },
+)

@@ -1,0 +1,34 @@
+"""Priority for the few processes that must keep a period: real-time if allowed, else as is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import Enum
+
+
+class Priority(str, Enum):
+    """What the operating system granted."""
+
+    REAL_TIME = "real-time"
+    RAISED = "raised"
+    NORMAL = "normal"
+
+
+def raise_priority(fifo_priority: int = 5) -> Priority:
+    """Ask for first-in-first-out scheduling of this process, or at least a better nice value.
+
+    Never fails: without permission (see `ulimit -r`, or the `realtime` group on Ubuntu) the process
+    stays as it is. Threads started afterwards inherit the priority.
+    """
+    if sys.platform == "linux":
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(fifo_priority))
+            return Priority.REAL_TIME
+        except OSError:
+            pass
+    try:
+        os.nice(-10)
+    except OSError:
+        return Priority.NORMAL
+    return Priority.RAISED
