@@ -1,0 +1,167 @@
+"""Two real nodes, started by `ros2 launch`, talking over DDS with our own messages.
+
+Given a launch file with arguments, a YAML parameter file, a remapping, an include and a condition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from equi_interfaces.msg import DeltaCommand, ExecutedCommand
+from equi_interfaces.srv import ResetEpisode
+from families import ManagedProcess, ProcessFamily, wait_until
+from ros_probe import RosProbe
+
+pytestmark = pytest.mark.ros
+
+Start = Callable[..., ManagedProcess]
+
+
+@pytest.fixture
+def pair(ros_launch: Start, ros_probe: RosProbe) -> ManagedProcess:
+    """The talker and the listener, up and talking."""
+    launched = ros_launch("equi_demo_nodes", "pair.launch.py")
+    launched.wait_for_text(r"heard command \d+ in frame frame_of_yaml")
+    return launched
+
+
+def test_the_launched_pair_talks_as_arguments_file_and_remapping_say(
+    ros_launch: Start, ros_probe: RosProbe
+) -> None:
+    launched = ros_launch("equi_demo_nodes", "pair.launch.py", mode="fast", greeting="caught")
+    # the include hands the argument on, the YAML file sets the frame
+    launched.wait_for_text(r"caught command \d+ in frame frame_of_yaml")
+    # the inline parameter beats the file
+    launched.wait_for_text(r"talking at 50\.0 Hz")
+    # the topic is the remapped one
+    message = ros_probe.wait_for_message(DeltaCommand, "/demo/command")
+    assert message.episode_id == "episode_of_yaml"
+    assert message.translation.x == 0.01
+    assert ros_probe.node_names() == {"/talker", "/listener"}
+    answer = ros_probe.wait_for_message(ExecutedCommand, "/executed")
+    assert answer.requested.episode_id == "episode_of_yaml"
+
+
+def test_a_condition_leaves_the_listener_out(ros_launch: Start, ros_probe: RosProbe) -> None:
+    launched = ros_launch("equi_demo_nodes", "pair.launch.py", with_listener="false")
+    launched.wait_for_text(r"talking at 25\.0 Hz")
+    ros_probe.wait_for_message(DeltaCommand, "/demo/command")
+    assert ros_probe.node_names() == {"/talker"}
+
+
+def test_ctrl_c_ends_every_process_of_a_launch(
+    pair: ManagedProcess, processes: ProcessFamily
+) -> None:
+    assert len(processes.living()) == 3  # ros2 launch and two nodes
+    pair.press_ctrl_c()
+    assert pair.wait_for_exit() == 0, pair.output
+    assert processes.living() == {}
+
+
+def test_a_second_pair_in_another_domain_is_not_heard(pair: ManagedProcess, ros2: Start) -> None:
+    answer = ros2("node", "list")
+    assert answer.wait_for_exit() == 0, answer.output
+    assert sorted(re.findall(r"^/(\w+)$", answer.output, flags=re.MULTILINE)) == [
+        "listener",
+        "talker",
+    ]
+
+
+def test_topic_echo_prints_our_message(pair: ManagedProcess, ros2: Start) -> None:
+    echo = ros2("topic", "echo", "/demo/command")
+    echo.wait_for_text(r"episode_id: '?episode_of_yaml")
+    echo.wait_for_text(r"translation:\s+x: 0\.01")
+    echo.press_ctrl_c()
+    echo.wait_for_exit()
+
+
+def test_topic_hz_measures_the_rate_and_param_set_changes_it(
+    pair: ManagedProcess, ros2: Start
+) -> None:
+    def rate_hz(process: ManagedProcess) -> float | None:
+        found = re.findall(r"average rate: ([\d.]+)", process.output)
+        return float(found[-1]) if found else None
+
+    hz = ros2("topic", "hz", "/demo/command")
+    wait_until(lambda: 20.0 < (rate_hz(hz) or 0.0) < 30.0, 20.0, "about 25 Hz")
+    hz.press_ctrl_c()
+    hz.wait_for_exit()
+
+    change = ros2("param", "set", "/talker", "rate_hz", "5.0")
+    assert change.wait_for_exit() == 0, change.output
+    assert "Set parameter successful" in change.output
+    pair.wait_for_text(r"now talking at 5\.0 Hz")
+    slower = ros2("topic", "hz", "/demo/command")
+    wait_until(lambda: 3.0 < (rate_hz(slower) or 0.0) < 8.0, 20.0, "about 5 Hz")
+
+    asked = ros2("param", "get", "/talker", "rate_hz")
+    assert asked.wait_for_exit() == 0
+    assert "5.0" in asked.output
+
+
+def test_a_parameter_outside_its_range_is_refused_and_the_node_goes_on(
+    pair: ManagedProcess, ros2: Start, ros_probe: RosProbe
+) -> None:
+    change = ros2("param", "set", "/talker", "rate_hz", "1000.0")
+    assert change.wait_for_exit() != 0 or "fail" in change.output.lower(), change.output
+    ros_probe.wait_for_message(DeltaCommand, "/demo/command")
+
+
+def test_service_call_answers(pair: ManagedProcess, ros2: Start) -> None:
+    call = ros2(
+        *("service", "call", "/reset_episode", "equi_interfaces/srv/ResetEpisode"),
+        "{episode_id: first, seed: 7}",
+    )
+    assert call.wait_for_exit() == 0, call.output
+    assert "accepted=True" in call.output
+    assert "episode first has begun" in call.output
+
+
+def test_a_refused_request_says_why(pair: ManagedProcess, ros_probe: RosProbe) -> None:
+    answer = ros_probe.call(ResetEpisode, "/reset_episode", ResetEpisode.Request())
+    assert not answer.accepted
+    assert "episode_id is empty" in answer.message
+
+
+def test_action_send_goal_runs_to_its_end_with_feedback(pair: ManagedProcess, ros2: Start) -> None:
+    goal = ros2(
+        *("action", "send_goal", "--feedback", "/run_episode"),
+        *("equi_interfaces/action/RunEpisode", "{episode_id: seven, max_steps: 7}"),
+    )
+    assert goal.wait_for_exit() == 0, goal.output
+    assert "all 7 steps done" in goal.output
+    assert "SUCCEEDED" in goal.output
+    assert goal.output.count("phase: moving") == 7
+
+
+def test_a_crashing_node_fails_the_launch_and_leaves_nothing(
+    ros_launch: Start, processes: ProcessFamily
+) -> None:
+    launched = ros_launch("equi_demo_nodes", "crash.launch.py")
+    assert launched.wait_for_exit() != 0, launched.output
+    assert "this is what it is for" in launched.output
+    assert "process has died" in launched.output
+    assert processes.living() == {}
+
+
+def test_an_unknown_choice_is_refused_before_anything_starts(
+    ros_launch: Start, processes: ProcessFamily
+) -> None:
+    launched = ros_launch("equi_demo_nodes", "pair.launch.py", mode="sideways")
+    assert launched.wait_for_exit() != 0
+    assert "sideways" in launched.output
+    assert "file" in launched.output
+    assert "talking at" not in launched.output
+
+
+def test_a_launch_file_is_found_by_its_path_too(
+    ros_launch: Start, repository_root: Path, ros_probe: RosProbe
+) -> None:
+    folder = repository_root / "tests" / "fixtures" / "equi_demo_nodes" / "launch"
+    launched = ros_launch(folder / "listener.launch.py", command_topic="elsewhere")
+    launched.wait_for_text("listening")
+    ros_probe.wait_for_node("/listener")
+    assert "/elsewhere" in ros_probe.topics()
