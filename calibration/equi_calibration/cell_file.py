@@ -1,0 +1,251 @@
+"""The cell's calibration settings: which cameras, which board, where it is held, and the limits.
+
+One YAML file per cell, `calibration/cells/<cell>.yaml`. Reading is strict: an unknown, missing or
+senseless field is refused by its name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from equi_calibration.board import BoardSpec
+from equi_calibration.detection import ViewGate
+from equi_calibration.errors import CalibrationError, CellFileError
+from equi_core.geometry import pose_matrix, quaternion_xyzw_to_matrix
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A pose as a file holds it."""
+
+    position_m: tuple[float, float, float]
+    quaternion_xyzw: tuple[float, float, float, float]
+
+    @property
+    def matrix(self) -> FloatArray:
+        """As a transform (4, 4)."""
+        rotation = quaternion_xyzw_to_matrix(self.quaternion_xyzw)
+        return pose_matrix(self.position_m, rotation)
+
+
+@dataclass(frozen=True)
+class CameraSettings:
+    """One camera of the cell."""
+
+    name: str
+    serial: str
+    """Serial number on the device's label; images of another device are refused."""
+    optical_frame: str
+    """frame_id of its clouds, which is the frame that is calibrated."""
+    nominal: Pose
+    """Where it was mounted, by tape measure: base_from_camera. Centimetres and degrees will do."""
+    image_topic: str
+    camera_info_topic: str
+    cloud_topic: str
+
+
+@dataclass(frozen=True)
+class Box:
+    """An axis-aligned box in base_link [m]."""
+
+    low_m: tuple[float, float, float]
+    high_m: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        if not all(a < b for a, b in zip(self.low_m, self.high_m, strict=True)):
+            raise CellFileError(f"box: low_m {self.low_m} must lie below high_m {self.high_m}")
+
+    def contains(self, point_m: FloatArray) -> bool:
+        """Whether a point lies inside."""
+        return bool(np.all(point_m >= self.low_m) and np.all(point_m <= self.high_m))
+
+    @property
+    def centre_m(self) -> FloatArray:
+        """Middle (3,) [m]."""
+        return (np.asarray(self.low_m) + np.asarray(self.high_m)) / 2
+
+    def corners_m(self) -> FloatArray:
+        """The eight corners (8, 3) [m]."""
+        low, high = np.asarray(self.low_m), np.asarray(self.high_m)
+        bits = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)])
+        return low + bits * (high - low)
+
+
+@dataclass(frozen=True)
+class CollectSettings:
+    """How the arm shows the board."""
+
+    tcp_from_board: Pose
+    """Where the board sits in the hand, roughly; the solver finds it exactly."""
+    board_box: Box
+    """The board's centre stays in here while collecting."""
+    tcp_box: Box
+    """The TCP stays in here while collecting."""
+    table_clearance_m: float
+    """Lowest point of board and gripper above the table."""
+    poses: int
+    speed_m_s: float
+    settle_s: float
+    """Rest before an image is taken."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.speed_m_s <= 0.25:
+            raise CellFileError(f"collect.speed_m_s = {self.speed_m_s} must lie in (0, 0.25]")
+        if self.poses < 8:
+            raise CellFileError(f"collect.poses = {self.poses} must be at least 8")
+
+
+@dataclass(frozen=True)
+class SceneSettings:
+    """The block that the depth check looks at, and the region of the table."""
+
+    workspace: Box
+    block_size_m: tuple[float, float, float]
+    """Length, width, height."""
+    block_count: int
+
+
+@dataclass(frozen=True)
+class VerdictLimits:
+    """What a calibration has to reach."""
+
+    reprojection_px: float
+    position_error_mm: float
+    """Held-out poses, RMS."""
+    orientation_error_deg: float
+    """Held-out poses, RMS."""
+    cross_camera_mm: float
+    """Worst disagreement of the cameras anywhere in the workspace."""
+    table_plane_mm: float
+    """Largest height of the table plane over the workspace; it should be 0."""
+    block_mm: float
+    """Disagreement of the cameras on the place of a block."""
+    uncertainty_mm: float
+    """95 % position uncertainty in the workspace."""
+    board_scale_percent: float
+    depth_scale_percent: float
+    robot_error_mm: float
+    """Spread of the robot's own error as the data show it."""
+    nominal_position_m: float
+    """How far a camera may be found from where it was mounted by tape measure."""
+    nominal_rotation_deg: float
+    valid_for_days: float
+    moved_mm: float
+    """Daily check: a camera that is off by more than this has moved."""
+
+    def __post_init__(self) -> None:
+        for spec in dataclasses.fields(self):
+            value = getattr(self, spec.name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise CellFileError(f"limits.{spec.name} = {value} must be a positive number")
+
+
+@dataclass(frozen=True)
+class CellSettings:
+    """Everything that calibration needs to know of a cell."""
+
+    cell: str
+    robot_serial: str
+    board: BoardSpec
+    cameras: tuple[CameraSettings, ...]
+    collect: CollectSettings
+    scene: SceneSettings
+    limits: VerdictLimits
+    view_gate: ViewGate
+
+    def camera(self, name: str) -> CameraSettings:
+        """The camera of that name."""
+        for camera in self.cameras:
+            if camera.name == name:
+                return camera
+        known = ", ".join(camera.name for camera in self.cameras)
+        raise CellFileError(f"cell '{self.cell}' has no camera '{name}'; its cameras: {known}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Camera names."""
+        return tuple(camera.name for camera in self.cameras)
+
+
+def load_cell(path: Path) -> CellSettings:
+    """Read a cell's file."""
+    if not path.is_file():
+        raise CellFileError(f"no cell file at {path}; copy calibration/cells/sim.yaml and edit it")
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CellFileError(f"{path} is not YAML: {error}") from error
+    try:
+        return _build(CellSettings, data, "")
+    except CellFileError as error:
+        raise CellFileError(f"{path}: {error}") from error
+
+
+def _build(cls: type[Any], data: Any, prefix: str) -> Any:
+    if not isinstance(data, Mapping):
+        raise CellFileError(f"'{prefix or 'file'}' is {data!r}; it must hold named fields")
+    specs = {spec.name: str(spec.type) for spec in dataclasses.fields(cls)}
+    unknown = sorted(set(data) - set(specs))
+    missing = sorted(set(specs) - set(data))
+    if unknown:
+        raise CellFileError(f"field '{prefix}{unknown[0]}' is unknown")
+    if missing:
+        raise CellFileError(f"field '{prefix}{missing[0]}' is missing")
+    values = {name: _value(kind, data[name], f"{prefix}{name}") for name, kind in specs.items()}
+    try:
+        return cls(**values)
+    except CalibrationError as error:
+        raise CellFileError(f"{prefix}{error}") from error
+
+
+_NESTED: dict[str, type[Any]] = {
+    "Pose": Pose,
+    "Box": Box,
+    "BoardSpec": BoardSpec,
+    "CollectSettings": CollectSettings,
+    "SceneSettings": SceneSettings,
+    "VerdictLimits": VerdictLimits,
+    "ViewGate": ViewGate,
+}
+
+
+def _value(kind: str, value: Any, path: str) -> Any:
+    """One field by its declared type."""
+    if kind in _NESTED:
+        return _build(_NESTED[kind], value, f"{path}.")
+    if kind.startswith("tuple[CameraSettings"):
+        if not isinstance(value, list) or not value:
+            raise CellFileError(f"'{path}' must be a list of cameras")
+        cameras = tuple(
+            _build(CameraSettings, item, f"{path}[{index}].") for index, item in enumerate(value)
+        )
+        if len({camera.name for camera in cameras}) != len(cameras):
+            raise CellFileError(f"'{path}' names a camera twice")
+        return cameras
+    if kind.startswith("tuple[float"):
+        length = kind.count("float")
+        if isinstance(value, list) and len(value) == length and all(map(_is_number, value)):
+            return tuple(float(item) for item in value)
+        raise CellFileError(f"'{path}' is {value!r}; it must be {length} finite numbers")
+    if kind == "float" and _is_number(value):
+        return float(value)
+    if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind == "str" and isinstance(value, str) and value:
+        return value
+    raise CellFileError(f"'{path}' is {value!r}; it must be of type {kind}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

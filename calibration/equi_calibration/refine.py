@@ -1,0 +1,318 @@
+"""One joint least-squares refinement over everything that all views share.
+
+Unknowns: the pose of each camera, the board in the hand, a small correction of every robot pose
+(the robot's own error, held near zero by its standard deviation), and if asked the cameras'
+intrinsics and the board's scale. Residuals are corner pixels and those corrections, each divided by
+its standard deviation; the standard deviations themselves are estimated from the residuals
+(variance components), so the covariance that comes out is a statement about this data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from equi_calibration.closed_form import Estimate
+from equi_calibration.errors import SolveError
+from equi_calibration.intrinsics import Intrinsics
+from equi_calibration.model import Layout, linearise
+from equi_calibration.problem import Problem, View
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDS = 4
+_MIN_SIGMA_PX, _MAX_SIGMA_PX = 0.02, 5.0
+_CORNER_GATE = 4.5
+_POSE_GATE = 6.0
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations that weigh the residuals."""
+
+    pixel_px: float = 0.15
+    robot_position_m: float = 0.5e-3
+    robot_rotation_rad: float = np.radians(0.05)
+
+
+@dataclass(frozen=True)
+class RefineOptions:
+    """What to solve for."""
+
+    refine_intrinsics: bool = False
+    estimate_board_scale: bool = False
+    focal_sigma: float = 0.01
+    """Trust in the given focal lengths, as a fraction."""
+    centre_sigma_px: float = 10.0
+    """Trust in the given principal points [px]."""
+    noise: Noise = Noise()
+    """Where the estimate of the standard deviations starts."""
+    trust_data: bool = False
+    """Views are free of outliers and `noise` is right: one plain fit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The refined estimate with its uncertainty."""
+
+    estimate: Estimate
+    intrinsics: Mapping[str, Intrinsics]
+    """As given, or refined."""
+    board_scale: float
+    """Estimated size of the print over its stated size; 1 if not estimated."""
+    board_scale_sigma: float
+    covariance: Mapping[str, FloatArray]
+    """(6, 6) per camera: x, y, z [m] and rotation vector [rad] of an error of base_from_camera,
+    expressed in base_link about the workspace's reference point."""
+    board_covariance: FloatArray
+    """(6, 6) of tcp_from_board, in the TCP frame."""
+    reference_m: FloatArray
+    """(3,) point in base_link at which the position uncertainty is stated."""
+    noise: Noise
+    """Standard deviations found in the data."""
+    corner_rms_px: Mapping[str, float]
+    """Per camera, RMS over both coordinates of the accepted corners with the robot's own error
+    taken out."""
+    raw_rms_px: Mapping[str, float]
+    """The same with the reported robot poses as they are."""
+    robot_corrections: Mapping[int, FloatArray]
+    """Per pose (6,): what the robot's pose would have to be moved by [m, rad]."""
+    rejected_corners: int
+    rejected_views: tuple[str, ...]
+    """Views thrown out as outliers, with their reason."""
+    used: Problem
+    """The problem without the outliers."""
+
+
+def refine(
+    problem: Problem,
+    start: Estimate,
+    reference_m: FloatArray,
+    options: RefineOptions | None = None,
+) -> Solution:
+    """Refine an estimate; see the module's text.
+
+    Args:
+        problem: views and robot poses.
+        start: closed-form or guessed estimate.
+        reference_m: point (3,) in base_link, usually the middle of the workspace, at which the
+            position uncertainty is stated [m].
+        options: what to solve for.
+
+    Raises:
+        SolveError: the minimum found is not one (diverged, singular, or board behind a camera).
+    """
+    settings = options or RefineOptions()
+    layout = Layout.of(problem, start, settings.refine_intrinsics, settings.estimate_board_scale)
+    noise, cleaned, dropped_corners = settings.noise, problem, 0
+    dropped_views: tuple[str, ...] = ()
+    if not settings.trust_data:
+        layout = _minimise(problem, layout, noise, settings, loss="soft_l1")
+        cleaned, dropped_corners, dropped_views = _without_outliers(problem, layout)
+        layout = layout.restricted_to(cleaned)
+        for _ in range(_ROUNDS):
+            layout = _minimise(cleaned, layout, noise, settings, loss="linear")
+            noise, stable = _variance_components(cleaned, layout, noise, settings)
+            if stable:
+                break
+    layout = _minimise(cleaned, layout, noise, settings, loss="linear")
+    return _summarise(
+        cleaned,
+        layout,
+        noise,
+        settings,
+        np.asarray(reference_m, dtype=np.float64),
+        dropped_corners,
+        dropped_views,
+    )
+
+
+def _minimise(
+    problem: Problem, layout: Layout, noise: Noise, options: RefineOptions, loss: str
+) -> Layout:
+    """Re-centred trust-region solves until the step is negligible."""
+    for _ in range(6):
+        current = layout
+
+        def residuals(x: FloatArray, at: Layout = current) -> FloatArray:
+            return _weighted(problem, at.moved(x), noise, options)[0]
+
+        def jacobian(x: FloatArray, at: Layout = current) -> FloatArray:
+            moved = at.moved(x)
+            return _weighted(problem, moved, noise, options)[1] @ moved.step_jacobian(x)
+
+        try:
+            answer = least_squares(
+                residuals,
+                np.zeros(layout.size),
+                jac=jacobian,
+                loss=loss,
+                f_scale=2.0,
+                x_scale=layout.scales(),
+                method="trf",
+                max_nfev=60,
+                xtol=1e-10,
+                ftol=1e-10,
+            )
+        except (ValueError, np.linalg.LinAlgError) as error:
+            raise SolveError(
+                f"refinement failed ({error}); the start is too far off or the data inconsistent"
+            ) from error
+        layout = layout.moved(answer.x)
+        if np.max(np.abs(answer.x / layout.scales())) < 1e-4:
+            break
+    return layout
+
+
+def _weighted(
+    problem: Problem, layout: Layout, noise: Noise, options: RefineOptions
+) -> tuple[FloatArray, FloatArray]:
+    """Residuals (M,) over their standard deviations, and their derivative (M, size)."""
+    pixels, pixel_jacobian = linearise(problem, layout)
+    blocks = [pixels / noise.pixel_px]
+    jacobians = [pixel_jacobian / noise.pixel_px]
+    for prior, prior_jacobian, sigma in layout.priors(
+        noise.robot_position_m,
+        noise.robot_rotation_rad,
+        options.focal_sigma,
+        options.centre_sigma_px,
+    ):
+        blocks.append(prior / sigma)
+        jacobians.append(prior_jacobian / sigma[:, None])
+    return np.concatenate(blocks), np.concatenate(jacobians)
+
+
+def _variance_components(
+    problem: Problem, layout: Layout, noise: Noise, options: RefineOptions
+) -> tuple[Noise, bool]:
+    """New standard deviations: each group's residuals over its share of the redundancy."""
+    residuals, jacobian = _weighted(problem, layout, noise, options)
+    inverse = _inverse_normal(jacobian)
+    leverage = np.einsum("ij,jk,ik->i", jacobian, inverse, jacobian)
+    pixel_count = 2 * sum(len(view.corner_ids) for view in problem.views)
+    poses = len(layout.pose_indices)
+    groups = {
+        "pixel": np.arange(pixel_count),
+        "position": pixel_count + _interleaved(poses, 0),
+        "rotation": pixel_count + _interleaved(poses, 3),
+    }
+    factor = {}
+    for name, rows in groups.items():
+        redundancy = float(np.sum(1.0 - leverage[rows]))
+        total = float(np.sum(residuals[rows] ** 2))
+        # A group that the data do not test keeps the value it was given.
+        factor[name] = np.sqrt(total / redundancy) if redundancy > 5.0 else 1.0
+    updated = Noise(
+        float(np.clip(noise.pixel_px * factor["pixel"], _MIN_SIGMA_PX, _MAX_SIGMA_PX)),
+        float(np.clip(noise.robot_position_m * factor["position"], 0.02e-3, 20e-3)),
+        float(
+            np.clip(noise.robot_rotation_rad * factor["rotation"], np.radians(0.005), np.radians(5))
+        ),
+    )
+    return updated, all(abs(value - 1.0) < 0.03 for value in factor.values())
+
+
+def _interleaved(poses: int, offset: int) -> NDArray[np.int64]:
+    return (6 * np.arange(poses)[:, None] + offset + np.arange(3)).ravel()
+
+
+def _inverse_normal(jacobian: FloatArray) -> FloatArray:
+    normal = jacobian.T @ jacobian
+    scale = np.sqrt(np.diag(normal))
+    if np.any(scale == 0.0):
+        raise SolveError("a parameter has no influence on any view; collect more varied poses")
+    scaled = normal / np.outer(scale, scale)
+    condition = float(np.linalg.cond(scaled))
+    if not np.isfinite(condition) or condition > 1e13:
+        raise SolveError(
+            f"the data do not determine the answer (condition {condition:.0e}); "
+            "tilt the tool about more axes and spread the poses over the workspace"
+        )
+    return np.linalg.inv(scaled) / np.outer(scale, scale)
+
+
+def _without_outliers(problem: Problem, layout: Layout) -> tuple[Problem, int, tuple[str, ...]]:
+    """Drop corners, views and poses that do not fit the robust solution."""
+    pixels, _ = linearise(problem, layout)
+    errors = np.linalg.norm(pixels.reshape(-1, 2), axis=1)
+    typical = 1.4826 * float(np.median(errors)) / 1.1774  # Rayleigh median to standard deviation
+    gate = max(_CORNER_GATE * typical, 0.3)
+    corrections = layout.corrections
+    spread = 1.4826 * np.median(np.abs(corrections), axis=0) + np.array([2e-4] * 3 + [2e-4] * 3)
+    bad_pose = {
+        pose
+        for pose, correction in zip(layout.pose_indices, corrections, strict=True)
+        if np.any(np.abs(correction) > _POSE_GATE * spread)
+    }
+    kept: list[View] = []
+    dropped_corners, reasons, offset = 0, [], 0
+    for view in problem.views:
+        count = len(view.corner_ids)
+        good = errors[offset : offset + count] < gate
+        worst = float(errors[offset : offset + count].max())
+        offset += count
+        name = view.image or f"{view.camera} at pose {view.pose_index}"
+        if view.pose_index in bad_pose:
+            reasons.append(f"{name}: the robot pose does not fit the other poses")
+        elif good.sum() < max(4, count // 2):
+            reasons.append(f"{name}: corners are off by up to {worst:.1f} px")
+        else:
+            dropped_corners += int(count - good.sum())
+            kept.append(
+                replace(view, corner_ids=view.corner_ids[good], corners_px=view.corners_px[good])
+            )
+    cleaned = replace(problem, views=tuple(kept))
+    cleaned.require_solvable()
+    return cleaned, dropped_corners, tuple(reasons)
+
+
+def _summarise(
+    problem: Problem,
+    layout: Layout,
+    noise: Noise,
+    options: RefineOptions,
+    reference_m: FloatArray,
+    dropped_corners: int,
+    dropped_views: tuple[str, ...],
+) -> Solution:
+    _, jacobian = _weighted(problem, layout, noise, options)
+    covariance = _inverse_normal(jacobian)
+    estimate = layout.estimate()
+    per_camera = {
+        camera: layout.camera_covariance(covariance, camera, reference_m)
+        for camera in problem.cameras
+    }
+    scale_sigma = layout.scale_sigma(covariance)
+    pixels, _ = linearise(problem, layout)
+    raw, _ = linearise(problem, layout.without_corrections())
+    rows = np.concatenate(
+        [
+            np.full(2 * len(view.corner_ids), problem.cameras.index(view.camera))
+            for view in problem.views
+        ]
+    )
+    names = problem.cameras
+    return Solution(
+        estimate=estimate,
+        intrinsics=layout.intrinsics,
+        board_scale=layout.scale,
+        board_scale_sigma=scale_sigma,
+        covariance=per_camera,
+        board_covariance=layout.board_covariance(covariance),
+        reference_m=reference_m,
+        noise=noise,
+        corner_rms_px={n: _rms(pixels[rows == i]) for i, n in enumerate(names)},
+        raw_rms_px={n: _rms(raw[rows == i]) for i, n in enumerate(names)},
+        robot_corrections=dict(zip(layout.pose_indices, layout.corrections, strict=True)),
+        rejected_corners=dropped_corners,
+        rejected_views=dropped_views,
+        used=problem,
+    )
+
+
+def _rms(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(values**2)))
