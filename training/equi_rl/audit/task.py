@@ -21,7 +21,7 @@ from equi_rl.nets.symmetry import Element, Group
 if TYPE_CHECKING:
     from equi_rl.envs.base import HiddenPropertyEnv
     from equi_rl.envs.carflag import CarFlag1DEnv, CarFlag2DEnv
-    from equi_rl.sim.scene import Scene
+    from equi_rl.sim.scene import Scene, SceneObject
 
 Features = dict[str, np.ndarray]
 
@@ -146,8 +146,9 @@ class ManipulationTask:
         places = [item.position_m for item in items] + [state.tcp_position_m]
         if state.goal_xy_m is not None:
             places.append((*state.goal_xy_m, 0.0))
-        # A gripper looks the same after half a turn.
-        headings = [_direction(item.yaw_rad) for item in items] + [_direction(2 * state.yaw_rad)]
+        # A square block looks the same after a quarter turn, a gripper after half a turn.
+        headings = [_direction(_footprint_symmetry(item) * item.yaw_rad) for item in items]
+        headings.append(_direction(2 * state.yaw_rad))
         return {
             "position [m]": np.ravel(places),
             "heading [cos, sin]": np.ravel(headings),
@@ -259,6 +260,13 @@ class GridTask:
         for _ in range(g.rotation):  # counter-clockwise: the right edge becomes the top
             row, column = self.env.world.size - 1 - column, row
         return row, column
+
+
+def _footprint_symmetry(item: SceneObject) -> int:
+    """How many turns leave the object's outline on the table as it is."""
+    if item.kind.value == "drawer":
+        return 1
+    return 4 if item.size_m[0] == item.size_m[1] else 2
 
 
 def _direction(angle_rad: float) -> tuple[float, float]:

@@ -102,7 +102,9 @@ class EscnnUpdate:
             [self.log_temperature], lr=rates.temperature_learning_rate
         )
 
-    def step(self, batch: PaddedBatch, noise: tuple[Tensor, Tensor] | None = None) -> None:
+    def step(
+        self, batch: PaddedBatch, noise: tuple[Tensor, Tensor] | None = None
+    ) -> dict[str, float]:
         """One update; ``noise`` (T+1, B, 5) and (T, B, 5) fixes the sampled actions in tests."""
         temperature = self.log_temperature.detach().exp()
         state = initial_state(self.actor.config, batch.mask.shape[1])
@@ -139,6 +141,11 @@ class EscnnUpdate:
         with torch.no_grad():
             for old, new in pairs:
                 old.lerp_(new, self.settings.target_rate)
+        return {
+            "critic_loss": float(critic_loss.detach()),
+            "actor_loss": float(actor_loss.detach()),
+            "temperature": float(self.log_temperature.detach().exp()),
+        }
 
 
 class PaddedBatch:

@@ -251,6 +251,23 @@ def reference_config(group: str = "C4", match: str = "fields", **changes: Any) -
     return NetworkConfig(**{**values, **changes})
 
 
+def tiny_config(group: str = "C4", **changes: Any) -> NetworkConfig:
+    """A network on 16 x 16 pictures, for examples and quick checks; divisible by every order."""
+    values: dict[str, Any] = {
+        "group": group,
+        "observation_size": 16,
+        "encoder_channels": (16, 16, 16, 32),
+        "encoder_kernels": (4, 3, 3, 3),
+        "encoder_strides": (2, 1, 1, 1),
+        "action_channels": 16,
+        "recurrent_channels": 32,
+        "head_channels": (32, 32),
+        "critic_action_channels": 16,
+        "log_std_xy": "permuted" if group_named(group).permutes_axes else "tied",
+    }
+    return NetworkConfig(**{**values, **changes})
+
+
 def grid_config(cells: int = 9, group: str = "C4", **changes: Any) -> NetworkConfig:
     """Actor-critic for a (2, cells, cells) grid world: 3x3 layers of 2, 4, 8, 16, 16... fields."""
     layers = (cells - 1) // 2

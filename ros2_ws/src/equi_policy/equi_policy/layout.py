@@ -98,7 +98,11 @@ class PolicyLayout:
     def _check_encoder(self) -> None:
         lengths = [self.encoder_channels, self.encoder_kernels, self.encoder_strides]
         if len({len(item) for item in lengths}) != 1 or not self.encoder_channels:
-            raise LayoutError("encoder_kernels", "must list one value per encoder layer")
+            raise LayoutError(
+                "encoder_channels",
+                f"is {list(self.encoder_channels)}; channels, kernels and strides must list one"
+                " value per encoder layer",
+            )
         size = self.image_px
         for kernel, stride in zip(self.encoder_kernels, self.encoder_strides, strict=True):
             if kernel > size:

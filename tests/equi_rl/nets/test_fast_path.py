@@ -1,0 +1,178 @@
+"""The fast path computes the same networks as the plain escnn modules, value and gradient."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from equi_rl.nets import dense
+from equi_rl.nets.agent import agent_configs
+from equi_rl.nets.config import (
+    ArchitectureError,
+    Combination,
+    grid_config,
+    line_config,
+    reference_config,
+    tiny_config,
+)
+from equi_rl.nets.equivariance import random_histories, run_actor, run_critic
+from equi_rl.nets.networks import Actor, ActorCritic, Critic, LstmState, initial_state
+from equi_rl.nets.packing import EpisodeLayout
+
+VARIANTS = [
+    *(agent_configs(item, tiny_config())[0] for item in Combination),
+    tiny_config("D4"),
+    tiny_config("C8", squash="radial"),
+    pytest.param(tiny_config("D8"), marks=pytest.mark.slow),
+    tiny_config(skip_connection=False, action_channels=0),
+    tiny_config(log_std_xy="tied", initial_state="random"),
+]
+
+
+def start_of(config, episodes):
+    return initial_state(config, episodes, torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("config", VARIANTS)
+def test_actor_and_critic_agree_with_their_modules(config):
+    torch.manual_seed(0)
+    actor, critic = Actor(config), Critic(config)
+    histories = random_histories(config, steps=6, episodes=3, seed=1)
+    state = start_of(config, 3)
+    previous = histories.previous if config.action_channels else None
+    with torch.no_grad():
+        mean, log_std, _ = actor(histories.observations, previous, state)
+        values, _ = critic(histories.observations, previous, histories.actions, state)
+    fast_mean, fast_log_std = run_actor(actor, histories)
+    torch.testing.assert_close(fast_mean, mean, atol=3e-6, rtol=1e-5)
+    torch.testing.assert_close(fast_log_std, log_std, atol=3e-6, rtol=1e-5)
+    torch.testing.assert_close(run_critic(critic, histories), values, atol=3e-6, rtol=1e-5)
+
+
+def test_the_full_size_network_agrees_with_its_modules():
+    torch.manual_seed(0)
+    actor = Actor(reference_config("C4"))
+    histories = random_histories(actor.config, steps=3, episodes=2, seed=1)
+    with torch.no_grad():
+        mean, log_std, _ = actor(
+            histories.observations, histories.previous, start_of(actor.config, 2)
+        )
+    fast_mean, fast_log_std = run_actor(actor, histories)
+    torch.testing.assert_close(fast_mean, mean, atol=5e-6, rtol=1e-5)
+    torch.testing.assert_close(fast_log_std, log_std, atol=5e-6, rtol=1e-5)
+
+
+def test_gradients_agree_with_the_modules():
+    torch.manual_seed(0)
+    config = tiny_config("D4")
+    actor = Actor(config)
+    histories = random_histories(config, steps=5, episodes=2, seed=2)
+    weight = torch.randn(5, 2, 5)
+    mean, log_std, _ = actor(histories.observations, histories.previous, initial_state(config, 2))
+    parameters = list(actor.parameters())
+    wanted = torch.autograd.grad((weight * (mean + log_std)).sum(), parameters)
+
+    weights = actor.dense()
+    frames = dense.prepare_observation(config, histories.observations.flatten(0, 1))
+    features = dense.encode(config, weights.history.encoder, frames)
+    history, _ = dense.run_history(
+        config, weights.history, features, histories.previous.flatten(0, 1), torch.full((5,), 2)
+    )
+    mean, log_std = dense.actor_outputs(config, weights, history)
+    found = torch.autograd.grad((weight.flatten(0, 1) * (mean + log_std)).sum(), parameters)
+    for one, two in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, two, atol=2e-5, rtol=1e-4)
+
+
+def test_packed_episodes_of_different_length_equal_each_episode_alone():
+    torch.manual_seed(0)
+    config = tiny_config()
+    weights = Actor(config).dense()
+    lengths = [2, 5, 3, 5]
+    layout = EpisodeLayout.of_lengths(lengths)
+    size = config.observation_size
+    depth = torch.rand(4, 6, size, size) * 0.3
+    holding = (torch.rand(4, 6) > 0.5).float()
+    actions = torch.rand(4, 5, 5)
+    previous = layout.previous_actions(layout.pack_steps(actions))
+    frames = dense.prepare_depth(config, layout.pack_frames(depth), layout.pack_frames(holding))
+    features = dense.encode(config, weights.history.encoder, frames)
+    packed, _ = dense.run_history(config, weights.history, features, previous, layout.frame_counts)
+    for episode, length in enumerate(lengths):
+        alone_frames = dense.prepare_depth(
+            config, depth[episode, : length + 1], holding[episode, : length + 1]
+        )
+        before = torch.cat([torch.zeros(1, 5), actions[episode, :length]])
+        alone, _ = dense.run_history(
+            config,
+            weights.history,
+            dense.encode(config, weights.history.encoder, alone_frames),
+            before,
+            torch.ones(length + 1, dtype=torch.int64),
+        )
+        mine = layout.frame_episode == episode
+        torch.testing.assert_close(packed[mine], alone, atol=1e-6, rtol=1e-5)
+
+
+def test_the_layout_links_each_transition_to_its_two_frames():
+    layout = EpisodeLayout.of_lengths([1, 3, 2])
+    assert (layout.n_frames, layout.n_steps) == (9, 6)
+    assert layout.order.tolist() == [1, 2, 0]
+    for step in range(layout.n_steps):
+        before, after = layout.frame_of_step[step], layout.next_frame_of_step[step]
+        episode, time = layout.step_episode[step], layout.step_time[step]
+        assert layout.frame_episode[before] == layout.frame_episode[after] == episode
+        assert layout.frame_time[before] == time
+        assert layout.frame_time[after] == time + 1
+
+
+@pytest.mark.parametrize("lengths", [[], [3, 0], [-1]])
+def test_an_empty_episode_is_refused(lengths):
+    with pytest.raises(ArchitectureError, match="lengths"):
+        EpisodeLayout.of_lengths(lengths)
+
+
+def test_only_the_listed_rows_are_encoded():
+    config = tiny_config()
+    weights = Actor(config).dense().history.encoder
+    frames = dense.prepare_depth(config, torch.rand(150, 16, 16), torch.zeros(150))
+    rows = torch.randperm(150)[:100]
+    some = dense.encode(config, weights, frames, rows)
+    torch.testing.assert_close(some, dense.encode(config, weights, frames)[rows])
+
+
+@pytest.mark.parametrize("config", [line_config(), grid_config(9), grid_config(11)])
+@pytest.mark.parametrize("combination", ["equivariant", "plain"])
+def test_the_actor_critic_agrees_with_its_modules_and_resets_with_the_episode(config, combination):
+    torch.manual_seed(0)
+    config = agent_configs(combination, config)[0]
+    network = ActorCritic(config)
+    shape = (2,) if config.observation == "vector" else (2, *(config.observation_size,) * 2)
+    observations = torch.rand(5, 3, *shape)
+    starts = torch.zeros(5, 3, dtype=torch.bool)
+    starts[0] = True
+    starts[2, 1] = True
+    stale = LstmState(*(torch.ones(3, config.recurrent_channels) for _ in range(2)))
+    with torch.no_grad():
+        logits, values, _ = dense.actor_critic_rollout(
+            config, network.dense(), observations, starts, stale
+        )
+        expected, expected_values, _ = network(observations, None, initial_state(config, 3))
+        restarted, _, _ = network(observations[2:, 1:2], None, initial_state(config, 1))
+    torch.testing.assert_close(logits[:, 0], expected[:, 0], atol=2e-6, rtol=1e-5)
+    torch.testing.assert_close(values[:, 2], expected_values[:, 2], atol=2e-6, rtol=1e-5)
+    torch.testing.assert_close(logits[2:, 1], restarted[:, 0], atol=2e-6, rtol=1e-5)
+
+
+def test_frames_of_another_size_are_refused():
+    with pytest.raises(ArchitectureError, match=r"expected depth \(N, 16, 16\)"):
+        dense.prepare_depth(tiny_config(), torch.zeros(2, 20, 20), torch.zeros(2))
+
+
+def test_the_continuous_actor_refuses_a_discrete_config():
+    with pytest.raises(ArchitectureError, match=r"network.actions"):
+        Actor(grid_config())
+    with pytest.raises(ArchitectureError, match=r"network.actions"):
+        ActorCritic(dataclasses.replace(tiny_config()))

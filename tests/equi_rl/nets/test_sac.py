@@ -1,0 +1,140 @@
+"""One SAC update: same losses as the plain escnn program, and the right things move."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import pytest
+import torch
+
+from equi_rl.agents.sac import EpisodeBatch, SacSettings, SacUpdate, follow_target
+from equi_rl.nets import dense
+from equi_rl.nets.agent import build_agent
+from equi_rl.nets.bench_update import EscnnUpdate, pad, random_batch, update_operations
+from equi_rl.nets.config import ArchitectureError, reference_config, tiny_config
+from equi_rl.nets.networks import Actor, Critic
+
+LENGTHS = (3, 7, 1, 5)
+
+
+@pytest.fixture
+def networks():
+    torch.manual_seed(0)
+    return build_agent("equivariant", tiny_config())
+
+
+def batch_of(config, seed=0):
+    return random_batch(config, LENGTHS, torch.Generator().manual_seed(seed))
+
+
+def test_three_updates_follow_the_plain_escnn_program(networks):
+    actor, critic = networks
+    settings = SacSettings(actor_learning_rate=1e-2, critic_learning_rate=1e-2, target_rate=0.3)
+    plain = EscnnUpdate(copy.deepcopy(actor), copy.deepcopy(critic), settings)
+    fast = SacUpdate(actor, critic, settings)
+    fast.dtype = torch.float32
+    for seed in range(3):
+        batch = batch_of(actor.config, seed)
+        layout = batch.layout
+        packed = torch.randn(layout.n_frames, 5, generator=torch.Generator().manual_seed(seed))
+        noise = torch.zeros(len(layout.frame_counts), len(LENGTHS), 5)
+        noise[layout.frame_time, layout.frame_episode] = packed
+        expected = plain.step(pad(batch), (noise, noise[:-1]))
+        found = fast.step(batch, torch.Generator().manual_seed(seed))
+        for name, value in expected.items():
+            assert found[name] == pytest.approx(value, rel=2e-3, abs=2e-4), (seed, name)
+
+
+def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):
+    actor, critic = networks
+    learner = SacUpdate(actor, critic)
+    batch = batch_of(actor.config)
+    ended = dataclasses.replace(batch, terminated=torch.ones(batch.layout.n_steps))
+    going = dataclasses.replace(batch, terminated=torch.zeros(batch.layout.n_steps))
+    frames = dense.prepare_depth(actor.config, batch.depth_m, batch.holding)
+    previous = batch.layout.previous_actions(batch.actions)
+    density = torch.full((batch.layout.n_steps,), -1.0)
+    targets = [
+        learner._targets(
+            item, frames, previous, batch.actions, density, torch.tensor(0.5), _clock()
+        )
+        for item in (ended, going)
+    ]
+    torch.testing.assert_close(targets[0], batch.rewards)
+    assert (targets[1] - batch.rewards).abs().min() > 0.0
+
+
+def _clock():
+    from equi_rl.agents.sac import PartClock
+
+    return PartClock()
+
+
+def test_the_actor_loss_leaves_no_gradient_in_the_critic(networks):
+    actor, critic = networks
+    learner = SacUpdate(actor, critic)
+    seen = []
+    original = learner.critic_optimiser.step
+
+    def record(*arguments, **options):
+        seen.append([parameter.grad.clone() for parameter in critic.parameters()])
+        return original(*arguments, **options)
+
+    learner.critic_optimiser.step = record
+    learner.step(batch_of(actor.config))
+    for before, parameter in zip(seen[0], critic.parameters(), strict=True):
+        torch.testing.assert_close(parameter.grad, before)
+
+
+def test_the_target_follows_filters_as_it_would_follow_coefficients(networks):
+    _, critic = networks
+    other = Critic(critic.config)
+    with torch.no_grad():
+        target = dense.map_tensors(critic.dense(), torch.clone)
+        follow_target(target, other.dense(), 0.25)
+        for parameter, goal in zip(critic.parameters(), other.parameters(), strict=True):
+            parameter.lerp_(goal, 0.25)
+        expected = dict(dense.named_tensors(critic.dense()))
+    for name, tensor in dense.named_tensors(target):
+        torch.testing.assert_close(tensor, expected[name], atol=1e-6, rtol=1e-5)
+
+
+def test_the_critic_learns_constant_rewards(networks):
+    actor, critic = networks
+    settings = SacSettings(discount=0.0, critic_learning_rate=3e-3)
+    learner = SacUpdate(actor, critic, settings)
+    batch = batch_of(actor.config)
+    batch = dataclasses.replace(batch, rewards=torch.full((batch.layout.n_steps,), 0.7))
+    losses = [learner.step(batch)["critic_loss"] for _ in range(60)]
+    assert losses[-1] < 0.02 * losses[0]
+
+
+def test_a_batch_that_does_not_fit_its_layout_is_refused(networks):
+    batch = batch_of(networks[0].config)
+    with pytest.raises(ArchitectureError, match=r"batch.rewards has 2 rows"):
+        EpisodeBatch(
+            batch.layout,
+            batch.depth_m,
+            batch.holding,
+            batch.actions,
+            batch.rewards[:2],
+            batch.terminated,
+        )
+
+
+def test_actor_and_critic_must_read_the_same_depth():
+    actor = Actor(tiny_config())
+    critic = Critic(tiny_config(depth_offset_m=0.2))
+    with pytest.raises(ArchitectureError, match=r"network.depth_offset_m"):
+        SacUpdate(actor, critic)
+
+
+def test_operations_are_counted_per_frame_and_pass():
+    # One frame, forward only: 1.64 + 5.31 + 3.61 + 1.84 + 0.66 + 0.15 million operations.
+    config = reference_config("C4")
+    forward = 2 * (400 * 32 * 64 + 81 * 64 * 32 * 16 + (49 + 25 + 9) * 64 * 64 * 9 + 128 * 64 * 9)
+    first = 2 * 400 * 32 * 64
+    actor_and_target = 3 * forward - first + forward
+    assert update_operations(config, frames=1, steps=0) == pytest.approx(actor_and_target)
+    assert update_operations(config, frames=0, steps=1) == pytest.approx(actor_and_target)
