@@ -1,0 +1,1 @@
+"""Evaluation as software: seeded episodes, records, labels, and a report in one file."""

@@ -1,0 +1,110 @@
+"""Results of episodes on disk: one JSON line each, appended as they end; a run can be resumed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RESULTS_FILE = "results.jsonl"
+SETTINGS_FILE = "settings.json"
+
+
+class ResultsError(ValueError):
+    """A results folder that cannot be read or continued; says why."""
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """One episode."""
+
+    episode_id: str
+    seed: int
+    outcome: str
+    """Name of the RunEpisode outcome, e.g. SUCCEEDED."""
+    reason: str
+    success: bool
+    label_source: str
+    """Who says so: ground_truth or operator."""
+    first_try: str
+    """movable, immovable or none."""
+    steps: int
+    duration_s: float
+    record: str = ""
+    """File name of the record in the results folder; empty if none was made."""
+    invalid: bool = False
+    """The episode says nothing about the policy: stopped by hand, or never begun."""
+    latencies_ms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Stage -> p50, p99, as the nodes reported them at the episode's end."""
+
+
+class ResultStore:
+    """A folder with settings and results."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        """Create the folder, or continue it if its settings are the same."""
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / SETTINGS_FILE
+        wanted = json.loads(json.dumps(dict(settings)))
+        if path.exists():
+            _require_same(wanted, json.loads(path.read_text(encoding="utf-8")), folder)
+        else:
+            partial = path.with_name(path.name + ".partial")
+            partial.write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
+            os.replace(partial, path)
+        self.settings: dict[str, Any] = wanted
+        self.results = load_results(folder)
+
+    def add(self, result: EpisodeResult) -> None:
+        """Append a result; it is on disk when this returns."""
+        with (self.folder / RESULTS_FILE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dataclasses.asdict(result)) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.results.append(result)
+
+
+def load_results(folder: Path) -> list[EpisodeResult]:
+    """Every complete result in a folder; a last line cut off by a crash is dropped."""
+    path = folder / RESULTS_FILE
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    results = []
+    whole_bytes = 0
+    for number, line in enumerate(lines, start=1):
+        try:
+            results.append(EpisodeResult(**json.loads(line)))
+            whole_bytes += len(line.encode()) + 1
+        except (json.JSONDecodeError, TypeError) as error:
+            if number == len(lines) and not text.endswith("\n"):
+                # The process died while writing: take the torn line away and go on from there.
+                with path.open("r+b") as file:
+                    file.truncate(whole_bytes)
+                break
+            raise ResultsError(f"{path}, line {number}: {error}") from error
+    return results
+
+
+def load_settings(folder: Path) -> dict[str, Any]:
+    """The settings of an evaluation folder."""
+    path = folder / SETTINGS_FILE
+    if not path.exists():
+        raise ResultsError(f"{folder} holds no evaluation (no {SETTINGS_FILE})")
+    settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return settings
+
+
+def _require_same(wanted: Mapping[str, Any], found: Mapping[str, Any], folder: Path) -> None:
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            raise ResultsError(
+                f"{folder} holds an evaluation with {name} = {found.get(name)!r}, not "
+                f"{wanted.get(name)!r}; choose another --output, or the same settings to resume"
+            )

@@ -1,0 +1,36 @@
+from setuptools import find_packages, setup
+
+package_name = "equi_evaluation"
+
+setup(
+    name=package_name,
+    version="0.1.0",
+    description="Runs, records, labels and reports evaluation episodes of a policy.",
+    maintainer="equi-rl-ur5 maintainers",
+    maintainer_email="maintainers@example.com",
+    license="MIT",
+    packages=find_packages(exclude=["test"]),
+    package_data={package_name: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
+        (f"share/{package_name}", ["package.xml"]),
+    ],
+    # Exact versions are pinned in requirements/ at the repository root.
+    install_requires=[
+        "equi_core",
+        "matplotlib",
+        "mcap",
+        "mcap-ros2-support",
+        "numpy",
+        "opencv-python-headless",
+        "rich",
+    ],
+    python_requires=">=3.10,<3.13",
+    zip_safe=True,
+    entry_points={
+        "console_scripts": [
+            "evaluate = equi_evaluation.evaluate_node:main",
+            "report = equi_evaluation.report_command:main",
+        ],
+    },
+)
