@@ -151,6 +151,23 @@ def ros2(ros_environment: dict[str, str]) -> Callable[..., subprocess.CompletedP
     return run
 
 
+@pytest.fixture(scope="session")
+def demo_launch(
+    ros_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningCommand]:
+    """The demo's two nodes, launched once for all tests that look at them; stopped at the end."""
+    command = RunningCommand(
+        [sys.executable, "-m", "pip_ros2_cli.main", "launch", DEMO, "pair.launch.py", "text:=yo"],
+        ros_environment,
+        tmp_path_factory.mktemp("demo"),
+    )
+    try:
+        command.wait_for("got yo: yo")
+        yield command
+    finally:
+        command.end()
+
+
 @pytest.fixture
 def launch_file(tmp_path: Path) -> Callable[[str], str]:
     """Write a launch file with the given entities; return its path."""

@@ -19,7 +19,8 @@ IGNORES_BOTH = STUBBORN.format(more="signal.signal(signal.SIGTERM, signal.SIG_IG
 # Starts a grandchild that ignores SIGINT, and prints its pid.
 PARENT = (
     "import subprocess, sys, time; "
-    f"child = subprocess.Popen([sys.executable, '-c', {IGNORES_SIGINT!r}], stdout=subprocess.PIPE{{more}}); "
+    f"cmd = [sys.executable, '-c', {IGNORES_SIGINT!r}]; "
+    "child = subprocess.Popen(cmd, stdout=subprocess.PIPE{more}); "
     "child.stdout.readline(); print('grandchild', child.pid, flush=True); {then}"
 )
 
@@ -45,8 +46,8 @@ def test_the_console_looks_like_that_of_ros(start, launch_file) -> None:
     for line in ("[sh-1] out", "[sh-1] err", "[sh-1] tail"):
         assert line in launch.lines
     assert re.search(r"^\[INFO\] \[sh-1\]: process has finished cleanly \[pid \d+\]$", text, re.M)
-    died = r"^\[ERROR\] \[failing-2\]: process has died \[pid \d+, exit code 3, cmd 'sh -c exit 3'\]\.$"
-    assert re.search(died, text, re.M)
+    died = r"process has died \[pid \d+, exit code 3, cmd 'sh -c exit 3'\]\."
+    assert re.search(rf"^\[ERROR\] \[failing-2\]: {died}$", text, re.M)
     assert "failed: failing-2 (exit code 3)" in text
 
 
@@ -423,7 +424,10 @@ def test_parameters_of_a_node_without_full_name_apply_to_any_node(start, launch_
 
 
 def test_a_parameter_file_that_is_missing_is_warned_of(start, launch_file) -> None:
-    node = "Node(package='pip_ros2_demo', executable='exit_with', arguments=['0'], parameters=['/no.yaml']),"
+    node = (
+        "Node(package='pip_ros2_demo', executable='exit_with', arguments=['0'], "
+        "parameters=['/no.yaml']),"
+    )
     launch = start("launch", launch_file(node))
     assert launch.finish() == 0
     launch.wait_for("Parameter file path is not a file: /no.yaml")

@@ -52,7 +52,7 @@ def _actions(node: Node) -> dict[str, list[str]]:
 
 def _list(options: argparse.Namespace) -> None:
     with graph_node() as node:
-        actions = settled(lambda: _actions(node), options.spin_time)
+        actions = settled(node, lambda: _actions(node), options.spin_time)
     if options.count_actions:
         out(str(len(actions)))
         return

@@ -15,8 +15,8 @@ from rclpy.signals import SignalHandlerOptions
 
 Result = TypeVar("Result")
 
-DEFAULT_SPIN_TIME_S = 3.0
-SETTLE_S = 0.5
+DEFAULT_SPIN_TIME_S = 5.0
+SETTLE_S = 0.75
 POLL_S = 0.02
 HIDDEN_PREFIX = "_"
 
@@ -58,20 +58,27 @@ def wait_for(condition: Callable[[], Result], timeout_s: float) -> Result:
         time.sleep(POLL_S)
 
 
-def settled(look: Callable[[], Result], timeout_s: float) -> Result:
-    """Return what `look` sees once it has not changed for a while, at the latest at timeout.
+def settled(node: Node, look: Callable[[], Result], timeout_s: float) -> Result:
+    """Return what `look` sees once other nodes are seen and nothing changes any more.
 
-    Discovery never says that it is complete. Nodes that run already announce themselves within a
-    few tenths of a second, so a picture that stands still for SETTLE_S is taken as whole.
+    Discovery never says that it is complete. So a picture that has stood still for SETTLE_S, with
+    at least one other node in it, is taken as whole; the timeout bounds the wait.
     """
+
+    def picture() -> tuple[list[tuple[str, str]], Result]:
+        return sorted(node.get_node_names_and_namespaces()), look()
+
     deadline = time.monotonic() + timeout_s
-    picture, changed_at = look(), time.monotonic()
-    while time.monotonic() < deadline and time.monotonic() - changed_at < SETTLE_S:
+    seen, changed_at = picture(), time.monotonic()
+    while time.monotonic() < deadline:
+        alone = len(seen[0]) <= 1
+        if not alone and time.monotonic() - changed_at >= SETTLE_S:
+            break
         time.sleep(POLL_S)
-        seen = look()
-        if seen != picture:
-            picture, changed_at = seen, time.monotonic()
-    return picture
+        now_seen = picture()
+        if now_seen != seen:
+            seen, changed_at = now_seen, time.monotonic()
+    return seen[1]
 
 
 def is_hidden(name: str) -> bool:

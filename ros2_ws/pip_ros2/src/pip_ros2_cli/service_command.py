@@ -54,7 +54,7 @@ def _services(node: Node) -> dict[str, list[str]]:
 
 def _list(options: argparse.Namespace) -> None:
     with graph_node() as node:
-        services = settled(lambda: _services(node), options.spin_time)
+        services = settled(node, lambda: _services(node), options.spin_time)
     shown = {
         name: types
         for name, types in services.items()

@@ -30,7 +30,7 @@ def node_names(node: Node) -> list[str]:
 
 def _list(options: argparse.Namespace) -> None:
     with graph_node() as node:
-        names = settled(lambda: node_names(node), options.spin_time)
+        names = settled(node, lambda: node_names(node), options.spin_time)
     shown = [name for name in names if options.all or not is_hidden(name)]
     if options.count_nodes:
         out(str(len(shown)))

@@ -60,7 +60,7 @@ def _list(options: argparse.Namespace) -> int:
             for parameter in _names_of(node, name):
                 out(f"  {parameter}")
             return 0
-        names = settled(lambda: _names_with_services(node), options.spin_time)
+        names = settled(node, lambda: _names_with_services(node), options.spin_time)
         for name in names:
             if options.include_hidden_nodes or not is_hidden(name):
                 parameters = _names_of(node, name)

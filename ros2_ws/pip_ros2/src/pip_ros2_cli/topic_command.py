@@ -46,7 +46,7 @@ def full_topic_name(node: Node, topic: str) -> str:
 
 def _list(options: argparse.Namespace) -> None:
     with graph_node() as node:
-        topics = settled(lambda: sorted(node.get_topic_names_and_types()), options.spin_time)
+        topics = settled(node, lambda: sorted(node.get_topic_names_and_types()), options.spin_time)
     shown = [
         (name, types)
         for name, types in topics
@@ -67,6 +67,7 @@ def _info(options: argparse.Namespace) -> None:
             known = ", ".join(name for name, _ in node.get_topic_names_and_types())
             raise CommandError(f"Unknown topic '{topic}'. Topics seen: {known}")
         publishers, subscriptions = settled(
+            node,
             lambda: (
                 sorted(str(info) for info in node.get_publishers_info_by_topic(topic)),
                 sorted(str(info) for info in node.get_subscriptions_info_by_topic(topic)),

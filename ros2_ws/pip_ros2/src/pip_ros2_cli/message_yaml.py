@@ -115,6 +115,8 @@ def read_values(text: str) -> dict[str, Any]:
 def fill_message(message: Any, values: Mapping[str, Any]) -> None:
     """Set the message's fields from a dictionary; errors name the field and what fits."""
     fields = message.get_fields_and_field_types()
+    # Generated messages check the values of their fields only when told to.
+    message._check_fields = True
     for name, value in values.items():
         if name not in fields:
             near = difflib.get_close_matches(str(name), fields, n=1)

@@ -1,0 +1,309 @@
+"""The ros2 command against real nodes over real DDS, and what it says to bad input."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import pytest
+import yaml
+
+FIBONACCI = ("/fibonacci", "test_msgs/action/Fibonacci")
+ENABLE = ("/talker/enable", "std_srvs/srv/SetBool")
+
+
+# Without nodes
+
+
+def test_help_lists_the_commands(ros2) -> None:
+    answer = ros2("--help")
+    assert answer.returncode == 0
+    for command in [
+        "action",
+        "interface",
+        "launch",
+        "node",
+        "param",
+        "pkg",
+        "run",
+        "service",
+        "topic",
+    ]:
+        assert re.search(rf"^  {command} ", answer.stdout, re.M)
+
+
+@pytest.mark.parametrize(
+    "words", [("bag", "record"), ("topic", "bw", "/x"), ("topic", "list", "--frobnicate")]
+)
+def test_what_is_outside_the_subset_is_said_to_be(ros2, words) -> None:
+    answer = ros2(*words)
+    assert answer.returncode == 2
+    assert "outside the subset of the ros2 command" in answer.stderr
+
+
+def test_an_unknown_command_is_refused_with_the_known_ones(ros2) -> None:
+    answer = ros2("tpic", "list")
+    assert answer.returncode == 2
+    assert "unknown command 'tpic'" in answer.stderr
+
+
+def test_packages_prefixes_and_executables_are_listed(ros2, demo_prefix) -> None:
+    assert "pip_ros2_demo" in ros2("pkg", "list").stdout.split()
+    assert ros2("pkg", "prefix", "pip_ros2_demo").stdout == f"{demo_prefix}\n"
+    share = ros2("pkg", "prefix", "--share", "pip_ros2_demo").stdout
+    assert share == f"{demo_prefix}/share/pip_ros2_demo\n"
+    executables = ros2("pkg", "executables", "pip_ros2_demo").stdout
+    assert executables == "".join(
+        f"pip_ros2_demo {n}\n" for n in ("exit_with", "listener", "talker")
+    )
+    unknown = ros2("pkg", "prefix", "pip_ros2_demos")
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert "Did you mean 'pip_ros2_demo'" in unknown.stderr
+
+
+def test_run_passes_arguments_and_the_exit_code_on(ros2) -> None:
+    answer = ros2("run", "pip_ros2_demo", "exit_with", "5", "--ros-args", "-r", "a:=b")
+    assert answer.returncode == 5
+    assert "['5', '--ros-args', '-r', 'a:=b']" in answer.stdout
+
+
+def test_run_of_an_unknown_executable_lists_the_known_ones(ros2) -> None:
+    answer = ros2("run", "pip_ros2_demo", "exit_width")
+    assert answer.returncode == 1
+    assert "exit_with, listener, talker" in answer.stderr
+
+
+def test_a_nested_definition_is_shown_indented_by_tabs(ros2) -> None:
+    shown = ros2("interface", "show", "geometry_msgs/msg/PoseStamped", "--no-comments").stdout
+    assert shown == (
+        "std_msgs/Header header\n"
+        "\tbuiltin_interfaces/Time stamp\n"
+        "\t\tint32 sec\n"
+        "\t\tuint32 nanosec\n"
+        "\tstring frame_id\n"
+        "Pose pose\n"
+        "\tPoint position\n"
+        "\t\tfloat64 x\n\t\tfloat64 y\n\t\tfloat64 z\n"
+        "\tQuaternion orientation\n"
+        "\t\tfloat64 x 0\n\t\tfloat64 y 0\n\t\tfloat64 z 0\n\t\tfloat64 w 1\n"
+    )
+
+
+def test_an_action_definition_keeps_its_comments_and_separators(ros2) -> None:
+    shown = ros2("interface", "show", "test_msgs/action/Fibonacci").stdout
+    assert shown.count("---\n") == 2
+    assert "int32 order\n" in shown
+    assert "#" in shown
+
+
+def test_an_unknown_definition_lists_the_known_ones(ros2) -> None:
+    answer = ros2("interface", "show", "std_srvs/srv/SetBol")
+    assert answer.returncode == 1
+    assert "Empty, SetBool, Trigger" in answer.stderr
+
+
+def test_interfaces_are_listed_by_kind(ros2) -> None:
+    listed = ros2("interface", "list").stdout
+    messages, _, rest = listed.partition("Services:\n")
+    services, _, actions = rest.partition("Actions:\n")
+    assert messages.startswith("Messages:\n")
+    assert "    std_msgs/msg/String\n" in messages
+    assert "    std_srvs/srv/SetBool\n" in services
+    assert "    test_msgs/action/Fibonacci\n" in actions
+
+
+# With the demo's nodes
+
+pytestmark = pytest.mark.ros
+
+
+def test_launch_arguments_files_remappings_includes_and_conditions_work_together(
+    demo_launch,
+) -> None:
+    assert "[talker-1] talker is ready as /talker" in demo_launch.lines
+    assert "[listener-2] got yo: yo" in demo_launch.lines
+
+
+def test_a_condition_leaves_the_include_out_and_ctrl_c_leaves_no_process(start, until_dead) -> None:
+    launch = start("launch", "pip_ros2_demo", "pair.launch.py", "listen:=false")
+    pid = int(re.findall(r"\d+", launch.wait_for("process started"))[-1])
+    launch.wait_for("talker is ready")
+    launch.signal(signal.SIGINT)
+    assert launch.finish() == 0
+    until_dead(pid, within_s=0.0)
+    assert "listener" not in launch.output
+    launch.wait_for("[INFO] [talker-1]: process has finished cleanly")
+
+
+def test_nodes_are_listed_by_full_name(demo_launch, ros2) -> None:
+    assert ros2("node", "list").stdout.split() == ["/left/ear", "/talker"]
+
+
+def test_topics_are_listed_with_their_types(demo_launch, ros2) -> None:
+    lines = ros2("topic", "list", "-t").stdout.splitlines()
+    assert "/conversation [std_msgs/msg/String]" in lines
+    assert "/numbers [std_msgs/msg/Float64MultiArray]" in lines
+    assert not any(line.startswith("/chatter") for line in lines), "it is remapped"
+
+
+def test_topic_info_counts_endpoints_and_shows_their_qos(demo_launch, ros2) -> None:
+    short = ros2("topic", "info", "conversation").stdout
+    assert short == "Type: std_msgs/msg/String\nPublisher count: 1\nSubscription count: 1\n"
+    verbose = ros2("topic", "info", "-v", "/numbers").stdout
+    assert "Node name: talker\nNode namespace: /\n" in verbose
+    assert "Endpoint type: PUBLISHER\n" in verbose
+    assert "  Reliability: BEST_EFFORT\n" in verbose
+
+
+def test_topic_info_of_an_unknown_topic_fails(demo_launch, ros2) -> None:
+    answer = ros2("topic", "info", "/nothing", "--spin-time", "1")
+    assert answer.returncode == 1
+    assert "Unknown topic '/nothing'" in answer.stderr
+    assert "/conversation" in answer.stderr
+
+
+def test_echo_once_prints_one_message_as_yaml(demo_launch, ros2) -> None:
+    answer = ros2("topic", "echo", "--once", "/conversation")
+    assert (answer.returncode, answer.stdout) == (0, "data: yo\n---\n")
+
+
+def test_echo_matches_a_best_effort_publisher_and_truncates(demo_launch, ros2) -> None:
+    shown = ros2("topic", "echo", "--once", "-l", "3", "/numbers").stdout
+    expected = {"layout": {"dim": [], "data_offset": 0}, "data": [0.0, 1.0, 2.0, "..."]}
+    [message, end] = yaml.safe_load_all(shown)
+    assert (message, end) == (expected, None)
+
+
+def test_echo_shows_sizes_or_one_field_on_demand(demo_launch, ros2) -> None:
+    sizes = ros2("topic", "echo", "--once", "--no-arr", "/numbers").stdout
+    assert "data: '<sequence type: double, length: 200>'\n" in sizes
+    assert ros2("topic", "echo", "--once", "--field", "data[7]", "/numbers").stdout == "7.0\n---\n"
+    wrong = ros2("topic", "echo", "--once", "--field", "dta", "/numbers")
+    assert wrong.returncode == 1
+    assert "Invalid field 'dta': Float64MultiArray has layout, data" in wrong.stderr
+
+
+def test_echo_with_an_incompatible_qos_times_out_with_a_reason(demo_launch, ros2) -> None:
+    options = ("--qos-reliability", "reliable", "--timeout", "1")
+    answer = ros2("topic", "echo", "--once", *options, "/numbers")
+    assert answer.returncode == 1
+    assert "no message on /numbers for 1 s (QoS asked for: RELIABLE" in answer.stderr
+
+
+def test_echo_of_an_unpublished_topic_asks_for_the_type(demo_launch, ros2) -> None:
+    answer = ros2("topic", "echo", "/nothing", "--spin-time", "0.5")
+    assert answer.returncode == 1
+    assert "does not appear to be published yet" in answer.stderr
+
+
+def test_hz_measures_the_rate_of_the_parameter_file(demo_launch, start) -> None:
+    meter = start("topic", "hz", "/conversation", "--window", "50")
+    rate = float(meter.wait_for("average rate", 2).rpartition(" ")[2])
+    assert re.search(
+        r"min: \d\.\d{3}s max: \d\.\d{3}s std dev: \d\.\d{5}s window: \d+", meter.output
+    )
+    meter.signal(signal.SIGINT)
+    assert meter.finish() == 130
+    assert 25.0 < rate < 75.0, "the parameter file says 50 Hz; the machine may be busy"
+
+
+def test_services_are_listed_and_called(demo_launch, ros2) -> None:
+    lines = ros2("service", "list", "-t").stdout.splitlines()
+    assert "/talker/enable [std_srvs/srv/SetBool]" in lines
+    answer = ros2("service", "call", *ENABLE, "{data: true}")
+    assert answer.returncode == 0
+    assert answer.stdout == (
+        "requester: making request: std_srvs.srv.SetBool_Request(data=True)\n\n"
+        "response:\nstd_srvs.srv.SetBool_Response(success=True, message='enabled')\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((*ENABLE, "{dta: true}"), "has no field 'dta'. Did you mean 'data'?"),
+        ((*ENABLE, "{data: 5}"), "takes boolean, got 5"),
+        ((*ENABLE, "{data: "), "not valid YAML"),
+        ((*ENABLE, "5"), "YAML dictionary"),
+        ((ENABLE[0], "std_srvs/srv/SetBol"), "Empty, SetBool, Trigger"),
+        ((ENABLE[0], "no_pkg/srv/X"), "no Python module 'no_pkg.srv'"),
+        ((ENABLE[0], "std_srvs/srv/Trigger"), "has the type std_srvs/srv/SetBool"),
+    ],
+)
+def test_a_bad_service_call_is_explained(demo_launch, ros2, words, complaint) -> None:
+    answer = ros2("service", "call", *words, "--spin-time", "1")
+    assert answer.returncode == 1
+    assert complaint in answer.stderr
+
+
+def test_an_action_goal_runs_with_feedback_to_its_result(demo_launch, ros2) -> None:
+    assert ros2("action", "list", "-t").stdout == f"{FIBONACCI[0]} [{FIBONACCI[1]}]\n"
+    answer = ros2("action", "send_goal", "--feedback", *FIBONACCI, "{order: 3}")
+    assert answer.returncode == 0
+    assert "Sending goal:\n    order: 3\n" in answer.stdout
+    assert re.search(r"^Goal accepted with ID: [0-9a-f]{32}$", answer.stdout, re.M)
+    assert answer.stdout.count("Feedback:\n") == 3
+    result = answer.stdout.partition("Result:\n")[2]
+    assert yaml.safe_load(result.partition("Goal")[0]) == {"sequence": [0, 1, 1, 2, 3]}
+    assert result.endswith("Goal finished with status: SUCCEEDED\n")
+
+
+def test_a_rejected_goal_is_a_failure(demo_launch, ros2) -> None:
+    answer = ros2("action", "send_goal", *FIBONACCI, "{order: 101}")
+    assert answer.returncode == 1
+    assert "Goal was rejected." in answer.stdout
+
+
+def test_ctrl_c_cancels_a_goal(demo_launch, start) -> None:
+    goal = start("action", "send_goal", *FIBONACCI, "{order: -1}")
+    goal.wait_for("Goal accepted")
+    goal.signal(signal.SIGINT)
+    assert goal.finish() == 130
+    goal.wait_for("Goal canceled.")
+
+
+def test_parameters_are_listed(demo_launch, ros2) -> None:
+    one = [line.strip() for line in ros2("param", "list", "/talker").stdout.splitlines()]
+    assert {"text", "rate_hz", "gains", "use_sim_time"} <= set(one)
+    everything = ros2("param", "list").stdout
+    assert "/talker:\n" in everything
+    assert "/left/ear:\n  marker\n" in everything
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (("/talker", "text"), "String value is: yo\n"),
+        (("talker", "rate_hz"), "Double value is: 50.0\n"),
+        (("/talker", "gains"), "Double values are: [0.5, 0.25, 0.125]\n"),
+        (("/left/ear", "use_sim_time"), "Boolean value is: False\n"),
+        (("/left/ear", "marker", "--hide-type"), "got yo:\n"),
+    ],
+)
+def test_parameters_have_the_values_of_launch_file_and_yaml(
+    demo_launch, ros2, words, value
+) -> None:
+    assert ros2("param", "get", *words).stdout == value
+
+
+def test_a_parameter_is_set_with_the_type_it_has(demo_launch, ros2) -> None:
+    answer = ros2("param", "set", "/talker", "gains", "[1, 2]")
+    assert (answer.returncode, answer.stdout) == (0, "Set parameter successful\n")
+    assert ros2("param", "get", "/talker", "gains", "--hide-type").stdout == "[1.0, 2.0]\n"
+    ros2("param", "set", "/talker", "gains", "[0.5, 0.25, 0.125]")
+
+
+def test_a_parameter_out_of_its_range_is_refused_with_the_reason(demo_launch, ros2) -> None:
+    answer = ros2("param", "set", "/talker", "rate_hz", "1000")
+    assert answer.returncode == 1
+    assert "Setting parameter failed: " in answer.stderr
+    assert "rate_hz" in answer.stderr
+
+
+def test_unknown_nodes_and_parameters_are_named(demo_launch, ros2) -> None:
+    node = ros2("param", "get", "/taler", "text", "--spin-time", "1")
+    assert node.returncode == 1
+    assert "Node not found: '/taler'. Nodes seen: /left/ear, /talker" in node.stderr
+    parameter = ros2("param", "get", "/talker", "txt")
+    assert parameter.returncode == 1
+    assert "Parameters of /talker: gains, rate_hz" in parameter.stderr
