@@ -12,7 +12,7 @@ ARGS ?=
 IN_ENV := . ./env.sh &&
 
 # Folders that hold Python packages of ours, and the packages in them.
-BASES := $(wildcard requirements training calibration ros2_ws/pip_ros2 ros2_ws/src/* tests/fixtures/*)
+BASES := $(wildcard requirements training calibration ros2_ws/pip_ros2/src ros2_ws/src/* tests/fixtures/*)
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(BASES))))
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)

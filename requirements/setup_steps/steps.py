@@ -184,7 +184,7 @@ def _launch_tools(context: Context) -> Step:
     return Step(
         "launch_tools",
         "ros2 and launch",
-        lambda: stamps.digest([*manifests, str(context.ros_prefix)]),
+        lambda: stamps.digest([*manifests, str(context.ros_prefix), *workspace.EDITABLE]),
         act,
     )
 
@@ -196,7 +196,9 @@ def _own_packages(context: Context) -> Step:
     return Step(
         "own_packages",
         "our packages for plain Python",
-        lambda: stamps.digest(project / name for project in projects for name in names),
+        lambda: stamps.digest(
+            [*(project / name for project in projects for name in names), *workspace.EDITABLE]
+        ),
         lambda log: workspace.install_editable(layout, projects, log, context.environment),
     )
 

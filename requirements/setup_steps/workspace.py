@@ -20,6 +20,9 @@ _CONTENT = re.compile(
 )
 _SKIPPED = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "test"}
 INTERFACES = "equi_interfaces"
+# A path entry instead of an import hook: the folder `launch` that many a ROS package has on the path
+# would come before the hook and hide the package `launch`.
+EDITABLE = ("--config-settings", "editable_mode=compat")
 BUILT_BY = ".environment"
 
 
@@ -72,16 +75,8 @@ def install_editable(
     """Install projects so that edits to their source are in effect at once."""
     targets = [word for project in projects for word in ("--editable", str(project))]
     if targets:
-        pip: list[str | Path] = [
-            layout.python,
-            "-m",
-            "pip",
-            "install",
-            "--no-deps",
-            "--no-build-isolation",
-            "--no-index",
-        ]
-        run([*pip, *targets], log, environment)
+        pip: list[str | Path] = [layout.python, "-m", "pip", "install", "--no-deps", "--no-index"]
+        run([*pip, "--no-build-isolation", *EDITABLE, *targets], log, environment)
 
 
 def build_workspace(
