@@ -19,15 +19,26 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["numpy", "scipy", "numba", "rich", "equi_core", "equi_policy", "equi_rl"],
+    install_requires=[
+        "numpy",
+        "scipy",
+        "numba",
+        "rich",
+        "equi_core",
+        "equi_control",
+        "equi_policy",
+        "equi_rl",
+    ],
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={
         "console_scripts": [
             "equi-ur-emulator = equi_cell_sim.ur_controller.main:main",
+            "equi-faults = equi_cell_sim.rehearsal.fault_report:main",
             "camera_node = equi_cell_sim.camera_node:main",
             "scene_node = equi_cell_sim.scene_node:main",
             "expert_policy_node = equi_cell_sim.expert_policy_node:main",
         ],
+        "equi.benchmarks": ["servo = equi_cell_sim.rehearsal.servo_bench:run"],
     },
 )

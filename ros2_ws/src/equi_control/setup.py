@@ -25,8 +25,6 @@ setup(
     entry_points={
         "console_scripts": [
             "rtde_driver_node = equi_control.rtde_driver_node:main",
-            "equi-faults = equi_control.fault_report:main",
         ],
-        "equi.benchmarks": ["servo = equi_control.servo_bench:run"],
     },
 )

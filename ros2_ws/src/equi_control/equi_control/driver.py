@@ -70,6 +70,8 @@ class DriverConfig:
     servo_silence_s: float = 0.5
     """A servo process that is silent for longer is taken to hang, and killed."""
     connect_timeout_s: float = 20.0
+    max_observation_age_s: float = 2.0
+    """A command that answers an older observation is refused."""
     max_measured_speed_m_s: float = 0.5
     """Measured TCP speed above which the fault LIMIT_VIOLATED is latched."""
     max_measured_outside_m: float = 0.05
@@ -86,6 +88,8 @@ class StepCommand:
     step_m: tuple[float, float, float]
     yaw_rad: float
     age_s: float
+    observation_age_s: float = 0.0
+    """Time since the observation that the policy answered was taken [s]."""
     tag: Any = None
     """Whatever the caller wants back with the report."""
 
@@ -274,10 +278,39 @@ class Driver:
         self.state = next_state(self.state, Event.MOTION_STARTED)
         self._aim_home()
 
+    def hold(self) -> list[StepReport]:
+        """Stop on the way, within the caps, and keep holding; returns the interrupted step."""
+        if self.state is not DriverState.ACTIVE:
+            return []
+        reports = self._interrupt_step("asked to hold")
+        self._home = None
+        if self._servo is not None:
+            self._servo.brake()
+        if self.state is DriverState.ACTIVE:
+            self.state = next_state(self.state, Event.MOTION_ENDED)
+        return reports
+
+    @property
+    def moving(self) -> bool:
+        """Whether arm or fingers are, or may be, under way."""
+        if self.state is DriverState.ACTIVE or not self.gripper.settled:
+            return True
+        if self.last is None:
+            return False
+        speed_rad_s = float(np.abs(self.last["joint_speeds_rad_s"]).max())
+        return not bool(self.last["finished"]) or speed_rad_s > _AT_REST_RAD_S
+
     @property
     def homing(self) -> bool:
         """Whether the way home is under way."""
         return self._home is not None
+
+    @property
+    def distance_from_home_m(self) -> float:
+        """Distance of the commanded TCP from home [m]; NaN before the first contact."""
+        if self.last is None:
+            return math.nan
+        return float(np.linalg.norm(self.last["commanded"][:3] - self.config.home_position_m))
 
     def open_gripper(self) -> None:
         """Open the gripper outside an episode step, for example after going home."""
@@ -570,6 +603,11 @@ class Driver:
             )
         if command.step_index != self._next_step:
             return f"out_of_order: step {command.step_index}, expected {self._next_step}"
+        if not command.observation_age_s <= self.config.max_observation_age_s:
+            return (
+                f"stale_observation: {command.observation_age_s:.2f} s old, at most "
+                f"{self.config.max_observation_age_s} s is allowed"
+            )
         return ""
 
     # Small helpers -------------------------------------------------------------------------------

@@ -1,0 +1,78 @@
+"""`equi-faults`: injects every fault of the table into a moving arm and prints what happened."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from equi_cell_sim.rehearsal.faults import CASES, FaultCase, FaultResult
+from equi_cell_sim.rehearsal.rig import RehearsalError, Rig
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the cases; the exit code is 0 only if every one of them passed."""
+    parsed = _parser().parse_args(arguments)
+    console = Console(stderr=True)
+    results: list[FaultResult] = []
+    failures: list[str] = []
+    for case in CASES:
+        if parsed.only and parsed.only not in case.name:
+            continue
+        console.print(f"injecting: {case.name} ...")
+        try:
+            results.append(run_case(case, parsed.arm))
+        except (RehearsalError, RuntimeError, ValueError) as error:
+            failures.append(f"{case.name}: {error}")
+    console.print(_table(results))
+    for failure in failures:
+        console.print(f"did not finish: {failure}", markup=False)
+    sys.stdout.write(json.dumps([dataclasses.asdict(result) for result in results]) + "\n")
+    return 0 if results and not failures and all(result.passed for result in results) else 1
+
+
+def run_case(case: FaultCase, arm: str = "kinematic") -> FaultResult:
+    """One fault on a fresh robot with a fresh driver."""
+    if case.own_robot:
+        return case.run(Rig.__new__(Rig))
+    with Rig(arm=arm) as rig:
+        rig.take_over()
+        return case.run(rig)
+
+
+def _table(results: Sequence[FaultResult]) -> Table:
+    table = Table(title="faults injected while the arm moves, measured at the robot")
+    for heading in ("fault", "seen", "speed mm/s", "travel mm", "still after s", "jump mm", ""):
+        table.add_column(heading)
+    for result in results:
+        jump = result.resume_motion_mm
+        table.add_row(
+            result.fault,
+            result.seen,
+            f"{result.travel.speed_before_mm_s:.0f}",
+            f"{result.travel.distance_mm:.1f}",
+            f"{result.travel.standstill_s:.2f}",
+            "-" if jump is None else f"{jump:.2f}",
+            "ok" if result.passed else "FAILED",
+        )
+    return table
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="equi-faults",
+        description=__doc__,
+        epilog="Example: equi-faults --only 'protective stop'",
+    )
+    parser.add_argument("--only", help="run the faults whose name contains this")
+    parser.add_argument("--arm", choices=("kinematic", "physics"), default="kinematic")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

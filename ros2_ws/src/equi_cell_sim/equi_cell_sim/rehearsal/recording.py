@@ -1,0 +1,102 @@
+"""Reads the emulator's recording: caps, gaps, travel after a fault, time until standstill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_core.safety import SafetyLimits
+
+SERVO_L = 24
+_STANDSTILL_M_S = 1e-3
+_STANDSTILL_RAD_S = 5e-3
+
+
+@dataclass(frozen=True)
+class Travel:
+    """How the arm came to rest after an instant."""
+
+    distance_mm: float
+    """Length of the TCP's path from the instant to standstill."""
+    standstill_s: float
+    """Time from the instant to the last motion."""
+    speed_before_mm_s: float
+    """TCP speed at the instant."""
+
+
+def travel_after(rows: NDArray[np.void], instant_s: float) -> Travel:
+    """Path and time of the measured TCP after `instant_s` on the monotonic clock."""
+    after = rows[rows["monotonic_s"] >= instant_s]
+    if len(after) < 2:
+        raise ValueError("the recording ends before the instant; record for longer")
+    speed = np.linalg.norm(after["actual_speed"][:, :3], axis=1)
+    turning = np.linalg.norm(after["actual_speed"][:, 3:], axis=1)
+    moving = np.nonzero((speed > _STANDSTILL_M_S) | (turning > _STANDSTILL_RAD_S))[0]
+    last = int(moving[-1]) + 1 if len(moving) else 0
+    last = min(last, len(after) - 1)
+    steps = np.linalg.norm(np.diff(after["actual_tcp"][: last + 1, :3], axis=0), axis=1)
+    return Travel(
+        distance_mm=float(steps.sum()) * 1e3,
+        standstill_s=float(after["monotonic_s"][last] - instant_s) if last else 0.0,
+        speed_before_mm_s=float(speed[0]) * 1e3,
+    )
+
+
+@dataclass(frozen=True)
+class StreamFigures:
+    """The servo stream as the controller received it."""
+
+    cycles: int
+    rate_hz: float
+    """New servo poses per second, or repeated ones: writes per second of controller time."""
+    p99_period_ms: float
+    worst_gap_periods: float
+    max_command_speed_m_s: float
+    max_command_acceleration_m_s2: float
+    max_measured_speed_m_s: float
+    max_tracking_error_mm: float
+    rms_tracking_error_mm: float
+    skipped_cycles: int
+    """Controller cycles in a motion that saw no new pose."""
+
+
+def stream_figures(rows: NDArray[np.void], period_s: float) -> StreamFigures:
+    """Figures of the cycles in which servo poses were streamed."""
+    stream = rows[rows["command"] == SERVO_L]
+    if len(stream) < 10:
+        raise ValueError("the recording holds no servo stream")
+    written_s = np.unique(stream["monotonic_s"] - stream["since_write_s"])
+    # Two readings of one write time differ by rounding only.
+    written_s = written_s[np.concatenate([[True], np.diff(written_s) > 1e-6])]
+    gaps_s = np.diff(written_s)
+    positions = stream["wish"][:, :3]
+    steps = np.diff(positions, axis=0)
+    speed = np.linalg.norm(steps, axis=1) / period_s
+    # Acceleration of the commanded path itself: cycles that saw no new pose are left out.
+    distinct = positions[np.concatenate([[True], np.any(steps != 0.0, axis=1)])]
+    acceleration = np.linalg.norm(np.diff(distinct, n=2, axis=0), axis=1) / period_s**2
+    error_m = np.linalg.norm(stream["wish"][:, :3] - stream["actual_tcp"][:, :3], axis=1)
+    moving = speed > 0.02
+    idle_inside = (~moving[1:-1]) & moving[:-2] & moving[2:]
+    return StreamFigures(
+        cycles=len(stream),
+        rate_hz=float(len(gaps_s) / (written_s[-1] - written_s[0])),
+        p99_period_ms=float(np.percentile(gaps_s, 99)) * 1e3,
+        worst_gap_periods=float(gaps_s.max() / period_s),
+        max_command_speed_m_s=float(speed.max(initial=0.0)),
+        max_command_acceleration_m_s2=float(acceleration.max(initial=0.0)),
+        max_measured_speed_m_s=float(np.linalg.norm(stream["actual_speed"][:, :3], axis=1).max()),
+        max_tracking_error_mm=float(error_m.max()) * 1e3,
+        rms_tracking_error_mm=float(np.sqrt(np.mean(error_m**2))) * 1e3,
+        skipped_cycles=int(idle_inside.sum()),
+    )
+
+
+def keeps_caps(figures: StreamFigures, limits: SafetyLimits) -> bool:
+    """Whether no command that reached the controller was above the caps."""
+    return (
+        figures.max_command_speed_m_s <= limits.max_speed_m_s
+        and figures.max_command_acceleration_m_s2 <= limits.max_acceleration_m_s2
+    )

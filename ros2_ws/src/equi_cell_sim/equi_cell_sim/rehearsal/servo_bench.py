@@ -1,0 +1,81 @@
+"""`equi-bench servo`: the servo stream at the controller's rate, measured at the controller."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import sys
+import time
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from equi_cell_sim.rehearsal.recording import keeps_caps, stream_figures
+from equi_cell_sim.rehearsal.rig import Rig
+from equi_control.driver_state import DriverState
+
+
+def run(options: list[str]) -> dict[str, object]:
+    """Stream random steps for a while and report what the emulated controller saw."""
+    parsed = _parser().parse_args(options)
+    console = Console(stderr=True)
+    with Rig(arm=parsed.arm, series=parsed.series) as rig, Progress(console=console) as progress:
+        rig.take_over()
+        rig.record()
+        task = progress.add_task("streaming", total=parsed.seconds)
+        began_s = time.monotonic()
+        step = 0
+        while (elapsed_s := time.monotonic() - began_s) < parsed.seconds:
+            progress.update(task, completed=elapsed_s)
+            # A rose curve over the box: every direction, up and down, with turns of the gripper.
+            angle = 2.4 * step
+            rig.submit(
+                (0.05 * math.cos(angle), 0.05 * math.sin(angle), 0.02 * math.cos(3.1 * angle)),
+                yaw_rad=0.3 * math.sin(1.3 * angle),
+            )
+            step += 1
+            rig.finish_step()
+            if rig.driver.state is DriverState.FAULT:
+                raise RuntimeError(f"the rehearsal ended in a fault: {rig.driver.fault}")
+        rows = rig.recorded()
+        loop = rig.emulator.api.status()["loop"]
+        servo = rig.driver.last
+        period_s = float(servo["period_s"])
+        figures = stream_figures(rows, period_s)
+        limits = rig.config.servo.limits
+    result: dict[str, object] = {
+        **dataclasses.asdict(figures),
+        "seconds": parsed.seconds,
+        "arm": parsed.arm,
+        "controller_rate_hz": 1.0 / period_s,
+        "steps": step,
+        "speed_cap_m_s": limits.max_speed_m_s,
+        "acceleration_cap_m_s2": limits.max_acceleration_m_s2,
+        "caps_kept": keeps_caps(figures, limits),
+        "repeated_cycles": int(servo["repeated_cycles"]),
+        "emulator_lost_cycles": loop["lost_cycles"],
+        "emulator_worst_late_ms": loop["worst_late_ms"],
+    }
+    table = Table("figure", "value", title="servo stream, measured at the emulated controller")
+    for name, value in result.items():
+        table.add_row(name, f"{value:.4g}" if isinstance(value, float) else str(value))
+    console.print(table)
+    return result
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="equi-bench servo",
+        description=__doc__,
+        epilog="Example: equi-bench servo --seconds 60 --arm physics",
+    )
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--arm", choices=("kinematic", "physics"), default="physics")
+    parser.add_argument("--series", choices=("cb3", "e-series"), default="cb3")
+    return parser
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

@@ -1,0 +1,161 @@
+"""Driver data -> ROS messages: conversions only, no decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from equi_interfaces.msg import (
+    DriverState as DriverStateMsg,
+)
+from equi_interfaces.msg import (
+    ExecutedCommand,
+    RobotState,
+    SafetyStatus,
+)
+from equi_interfaces.msg import (
+    FaultCode as FaultCodeMsg,
+)
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Vector3
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from equi_control.driver import Driver, StepReport
+from equi_control.driver_state import DriverState, FaultCode
+from equi_core.geometry import quaternion_xyzw, yaw_of
+
+FRAME = "base_link"
+JOINT_NAMES = [
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+]
+
+_LEVELS = {
+    DriverState.IDLE: DiagnosticStatus.OK,
+    DriverState.ACTIVE: DiagnosticStatus.OK,
+    DriverState.HOLD: DiagnosticStatus.OK,
+    DriverState.FAULT: DiagnosticStatus.ERROR,
+}
+
+
+def pose_message(base_link_from_tcp: NDArray[np.float64]) -> Pose:
+    """A pose (4, 4) as message."""
+    x, y, z = (float(value) for value in base_link_from_tcp[:3, 3])
+    qx, qy, qz, qw = (float(value) for value in quaternion_xyzw(base_link_from_tcp[:3, :3]))
+    return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+
+
+def robot_state(driver: Driver, stamp: Time) -> RobotState | None:
+    """Measured state, or None before the first contact with the robot."""
+    servo = driver.last
+    if servo is None or int(servo["cycles"]) == 0:
+        return None
+    message = RobotState(header=Header(stamp=stamp, frame_id=FRAME))
+    message.state = DriverStateMsg(value=int(driver.state))
+    message.moving = driver.moving
+    message.episode_id = driver.episode_id
+    message.executed_steps = driver.executed_steps
+    message.tcp_pose = pose_message(servo["base_link_from_tcp"])
+    message.tcp_yaw_rad = float(yaw_of(servo["base_link_from_tcp"]))
+    message.tcp_twist.linear = _vector(servo["twist"][:3])
+    message.tcp_twist.angular = _vector(servo["twist"][3:])
+    message.tcp_wrench.force = _vector(servo["wrench"][:3])
+    message.tcp_wrench.torque = _vector(servo["wrench"][3:])
+    message.joint_positions = servo["joints_rad"]
+    message.joint_velocities = servo["joint_speeds_rad_s"]
+    gripper = driver.gripper
+    message.gripper_opening = float(gripper.opening)
+    message.holding = gripper.holding
+    message.gripper_connected = gripper.connected
+    return message
+
+
+def joint_state(servo: Any, stamp: Time) -> JointState:
+    """The six arm joints."""
+    return JointState(
+        header=Header(stamp=stamp),
+        name=JOINT_NAMES,
+        position=[float(value) for value in servo["joints_rad"]],
+        velocity=[float(value) for value in servo["joint_speeds_rad_s"]],
+    )
+
+
+def tcp_pose(servo: Any, stamp: Time) -> PoseStamped:
+    """Measured TCP in base_link."""
+    return PoseStamped(
+        header=Header(stamp=stamp, frame_id=FRAME), pose=pose_message(servo["base_link_from_tcp"])
+    )
+
+
+def safety_status(driver: Driver, stamp: Time) -> SafetyStatus:
+    """State and latched fault with what the operator should do."""
+    fault = driver.fault
+    reasons = [fault.reason] if fault else []
+    if driver.notice:
+        reasons.append(driver.notice)
+    connected = driver.last is not None and int(driver.last["cycles"]) > 0
+    return SafetyStatus(
+        header=Header(stamp=stamp, frame_id=FRAME),
+        state=DriverStateMsg(value=int(driver.state)),
+        fault=FaultCodeMsg(value=int(fault.code if fault else FaultCode.NONE)),
+        fault_count=driver.fault_count,
+        reasons=reasons,
+        operator_action=fault.operator_action if fault else "",
+        robot_mode=int(driver.last["robot_mode"]) if connected else -1,
+        safety_mode=int(driver.last["safety_mode"]) if connected else -1,
+        episode_id=driver.episode_id,
+    )
+
+
+def executed_command(report: StepReport, stamps: tuple[Time, Time, Time]) -> ExecutedCommand:
+    """What became of a step; `stamps` are its end, its receipt and the start of its motion."""
+    x, y, z = report.executed.step_m
+    return ExecutedCommand(
+        header=Header(stamp=stamps[0], frame_id=FRAME),
+        requested=report.command.tag,
+        received_stamp=stamps[1],
+        motion_start_stamp=stamps[2],
+        outcome=int(report.outcome),
+        reasons=list(report.reasons),
+        gripper_closedness=float(report.executed.closedness),
+        translation=Vector3(x=x, y=y, z=z),
+        yaw_rad=float(report.executed.yaw_rad),
+        start_pose=pose_message(report.start_pose),
+        target_pose=pose_message(report.target_pose),
+        end_pose=pose_message(report.end_pose),
+        gripper_opening=float(report.opening),
+        holding=report.holding,
+    )
+
+
+def diagnostics(driver: Driver, stamp: Time) -> DiagnosticArray:
+    """Health of driver, servo stream and gripper."""
+    servo, gripper, fault = driver.last, driver.gripper, driver.fault
+    values = {"gripper": "connected" if gripper.connected else gripper.reason}
+    if servo is not None:
+        values.update(
+            servo_cycles=str(int(servo["cycles"])),
+            late_cycles=str(int(servo["late_cycles"])),
+            repeated_cycles=str(int(servo["repeated_cycles"])),
+            worst_gap_ms=f"{float(servo['worst_gap_s']) * 1e3:.1f}",
+            guard_trips=str(int(servo["guard_trips"])),
+        )
+    status = DiagnosticStatus(
+        level=_LEVELS[driver.state],
+        name="rtde_driver",
+        message=fault.reason if fault else driver.notice or driver.state.name,
+        values=[KeyValue(key=key, value=value) for key, value in values.items()],
+    )
+    return DiagnosticArray(header=Header(stamp=stamp), status=[status])
+
+
+def _vector(values: NDArray[np.float64]) -> Vector3:
+    x, y, z = (float(value) for value in values)
+    return Vector3(x=x, y=y, z=z)

@@ -1,0 +1,268 @@
+"""`rtde_driver_node`: wires the driver to ROS; decides nothing itself.
+
+In: `delta_command`. Out: `robot_state`, `executed_command`, `safety_status` (latched),
+`joint_states`, `tcp_pose`, `diagnostics`. Services: `~/activate`, `~/deactivate`, `~/hold`,
+`~/go_home`, `~/open_gripper`, `~/reset_episode`, `~/reset_fault`. Action: `~/go_home`.
+Nothing moves before `~/activate`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from equi_interfaces.action import GoHome
+from equi_interfaces.msg import (
+    DeltaCommand,
+    ExecutedCommand,
+    RobotState,
+    SafetyStatus,
+)
+from equi_interfaces.msg import (
+    DriverState as DriverStateMsg,
+)
+from equi_interfaces.srv import ResetEpisode, ResetFault
+from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.time import Time as RosTime
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from equi_control import messages, qos
+from equi_control.driver import Driver, Refused, StepCommand, StepReport
+from equi_control.driver_state import DriverState, FaultCode
+from equi_control.parameters import read_config
+
+_POLL_PERIOD_S = 0.01
+_DIAGNOSTICS_PERIOD_S = 1.0
+_RESET_TIMEOUT_S = 30.0
+
+
+class RtdeDriverNode(Node):
+    """Callbacks convert, call the driver, convert back."""
+
+    def __init__(self) -> None:
+        super().__init__("rtde_driver")
+        config, rate_hz = read_config(self._declare)
+        self.driver = Driver(config)
+        self._executed = self.create_publisher(ExecutedCommand, "executed_command", qos.EXECUTED)
+        self._states = self.create_publisher(RobotState, "robot_state", qos.ROBOT_STATE)
+        self._safety = self.create_publisher(SafetyStatus, "safety_status", qos.LATCHED)
+        self._joints = self.create_publisher(JointState, "joint_states", qos.JOINT_STATES)
+        self._poses = self.create_publisher(PoseStamped, "tcp_pose", qos.ROBOT_STATE)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
+        self._told: Any = None
+        self._home_goal: Any = None
+        self.create_subscription(DeltaCommand, "delta_command", self._on_command, qos.COMMAND)
+        self._offer_services()
+        self.driver.connect()
+        self.create_timer(_POLL_PERIOD_S, self._poll)
+        self.create_timer(1.0 / rate_hz, self._publish_state)
+        self.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
+
+    # In ------------------------------------------------------------------------------------------
+
+    def _on_command(self, message: DeltaCommand) -> None:
+        step = message.translation
+        self._report(
+            self.driver.submit(
+                StepCommand(
+                    episode_id=message.episode_id,
+                    step_index=int(message.step_index),
+                    closedness=message.gripper_closedness,
+                    step_m=(step.x, step.y, step.z),
+                    yaw_rad=message.yaw_rad,
+                    age_s=self._age_s(message.header.stamp),
+                    observation_age_s=self._age_s(message.observation_stamp),
+                    tag=message,
+                )
+            )
+        )
+        self._publish_state()
+
+    def _offer_services(self) -> None:
+        actions: dict[str, Callable[[], object]] = {
+            "activate": self.driver.activate,
+            "deactivate": self.driver.deactivate,
+            "hold": lambda: self._report(self.driver.hold()),
+            "go_home": self.driver.go_home,
+            "open_gripper": self.driver.open_gripper,
+        }
+        for name, action in actions.items():
+            self.create_service(Trigger, f"~/{name}", self._trigger(action))
+        self.create_service(ResetEpisode, "~/reset_episode", self._on_reset_episode)
+        self.create_service(ResetFault, "~/reset_fault", self._on_reset_fault)
+        ActionServer(
+            self,
+            GoHome,
+            "~/go_home",
+            execute_callback=self._go_home,
+            goal_callback=lambda goal: GoalResponse.ACCEPT,
+            cancel_callback=lambda goal: CancelResponse.ACCEPT,
+        )
+
+    @staticmethod
+    def _trigger(
+        action: Callable[[], object],
+    ) -> Callable[[Trigger.Request, Trigger.Response], Trigger.Response]:
+        def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            try:
+                action()
+                response.success = True
+            except Refused as refusal:
+                response.message = str(refusal)
+            return response
+
+        return answer
+
+    def _on_reset_episode(
+        self, request: ResetEpisode.Request, response: ResetEpisode.Response
+    ) -> ResetEpisode.Response:
+        try:
+            self._report(self.driver.hold())
+            self.driver.begin_episode(request.episode_id)
+            response.accepted = True
+        except Refused as refusal:
+            response.message = str(refusal)
+        return response
+
+    def _on_reset_fault(
+        self, request: ResetFault.Request, response: ResetFault.Response
+    ) -> ResetFault.Response:
+        self.get_logger().info(
+            f"reset of fault {request.acknowledged.value} by '{request.operator_name}'"
+        )
+        try:
+            self.driver.begin_reset(FaultCode(int(request.acknowledged.value)))
+            deadline_s = time.monotonic() + _RESET_TIMEOUT_S
+            while self.driver.resetting and time.monotonic() < deadline_s:
+                self._poll()
+                self._publish_state()
+                time.sleep(_POLL_PERIOD_S)
+            response.success = self.driver.state is not DriverState.FAULT
+            fault = self.driver.fault
+            response.message = "" if fault is None else f"{fault.reason}; {fault.operator_action}"
+        except (Refused, ValueError) as refusal:
+            response.message = str(refusal)
+        response.state = DriverStateMsg(value=int(self.driver.state))
+        return response
+
+    async def _go_home(self, goal: Any) -> GoHome.Result:
+        """The action: as the service, with an end."""
+        result = GoHome.Result()
+        try:
+            self.driver.go_home()
+        except Refused as refusal:
+            goal.abort()
+            result.message = str(refusal)
+            return result
+        while self.driver.homing:
+            if goal.is_cancel_requested:
+                self.driver.hold()
+                goal.canceled()
+                result.message = "stopped on the way"
+                return result
+            feedback = GoHome.Feedback(distance_m=self.driver.distance_from_home_m)
+            goal.publish_feedback(feedback)
+            await self._next_poll()
+        result.success = self.driver.state is DriverState.HOLD
+        if result.success:
+            goal.succeed()
+        else:
+            goal.abort()
+            result.message = self.driver.fault.reason if self.driver.fault else "did not arrive"
+        return result
+
+    def _next_poll(self) -> Any:
+        """A future that is done after the next look at the driver."""
+        if self._home_goal is None:
+            self._home_goal = rclpy.task.Future()
+        return self._home_goal
+
+    # Out -----------------------------------------------------------------------------------------
+
+    def _poll(self) -> None:
+        self._report(self.driver.poll())
+        driver = self.driver
+        now = (driver.state, driver.fault, driver.notice, driver.episode_id)
+        if now != self._told:
+            self._told = now
+            self._safety.publish(messages.safety_status(driver, self._stamp()))
+        if self._home_goal is not None:
+            waiting, self._home_goal = self._home_goal, None
+            waiting.set_result(None)
+
+    def _publish_state(self) -> None:
+        servo = self.driver.last
+        if servo is None:
+            return
+        # The time of measurement: after a loss the last state grows old, as it should.
+        stamp = self._stamp_of(float(servo["heartbeat_s"]) - float(servo["state_age_s"]))
+        state = messages.robot_state(self.driver, stamp)
+        if state is not None:
+            self._states.publish(state)
+            self._joints.publish(messages.joint_state(servo, stamp))
+            self._poses.publish(messages.tcp_pose(servo, stamp))
+
+    def _publish_diagnostics(self) -> None:
+        self._diagnostics.publish(messages.diagnostics(self.driver, self._stamp()))
+
+    def _report(self, reports: list[StepReport]) -> None:
+        for report in reports:
+            stamps = (
+                self._stamp_of(report.ended_s),
+                self._stamp_of(report.received_s),
+                self._stamp_of(report.motion_start_s),
+            )
+            self._executed.publish(messages.executed_command(report, stamps))
+            for reason in report.reasons:
+                self.get_logger().info(f"step {report.command.step_index}: {reason}")
+
+    def _declare(self, name: str, default: Any, description: str) -> Any:
+        descriptor = ParameterDescriptor(description=description, read_only=True)
+        return self.declare_parameter(name, default, descriptor).value
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def _stamp(self) -> Time:
+        return self.get_clock().now().to_msg()
+
+    def _stamp_of(self, monotonic_s: float) -> Time:
+        ago_ns = round((time.monotonic() - monotonic_s) * 1e9)
+        now = self.get_clock().now()
+        return RosTime(nanoseconds=now.nanoseconds - ago_ns, clock_type=now.clock_type).to_msg()
+
+    def _age_s(self, stamp: Time) -> float:
+        return (self.get_clock().now().nanoseconds - stamp.sec * 10**9 - stamp.nanosec) / 1e9
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point: stops the arm on the way out, whatever the reason."""
+    rclpy.init(args=arguments)
+    node: RtdeDriverNode | None = None
+    try:
+        node = RtdeDriverNode()
+        rclpy.spin(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except ValueError as error:
+        rclpy.logging.get_logger("rtde_driver").fatal(str(error))
+        return 1
+    finally:
+        if node is not None:
+            node.driver.close()
+            node.destroy_node()
+        rclpy.utilities.try_shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
