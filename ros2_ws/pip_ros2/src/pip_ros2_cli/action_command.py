@@ -11,10 +11,10 @@ from rclpy.node import Node
 
 from .console import out
 from .errors import CommandError
-from .graph_node import add_spin_time, graph_node, settled, spin_until_done, wait_for
-from .interface_types import load_type
+from .graph_node import add_spin_time, graph_node, settled, spin_until_done
+from .interface_types import load_type, split_type
 from .message_yaml import fill_message, message_to_yaml, read_values
-from .service_command import WAIT_STEP_S, warn_if_unknown
+from .service_command import WAIT_STEP_S, check_offered
 
 STATUS_NAMES = {
     GoalStatus.STATUS_ACCEPTED: "ACCEPTED",
@@ -64,26 +64,18 @@ def _send_goal(options: argparse.Namespace) -> int:
     action_type = load_type(options.action_type, "action")
     goal = action_type.Goal()
     fill_message(goal, read_values(options.goal))
-    name = options.action_name if options.action_name.startswith("/") else f"/{options.action_name}"
+    name = "/" + options.action_name.removeprefix("/")
+    type_name = "/".join(split_type(options.action_type, "action"))
     with graph_node() as node:
+        out("Waiting for an action server to become available...")
+        check_offered("action", name, type_name, lambda: _actions(node), options.spin_time)
         client = ActionClient(node, action_type, name)
         try:
-            _wait_for_server(node, client, name, options)
+            while not client.wait_for_server(timeout_sec=WAIT_STEP_S):
+                pass
             return _run_goal(node, client, goal, options.feedback)
         finally:
             client.destroy()
-
-
-def _wait_for_server(
-    node: Node, client: ActionClient, name: str, options: argparse.Namespace
-) -> None:
-    out("Waiting for an action server to become available...")
-    if not wait_for(client.server_is_ready, options.spin_time):
-        package, _, type_name = options.action_type.rpartition("/")
-        full_type = f"{package.partition('/')[0]}/action/{type_name}"
-        warn_if_unknown("action", name, _actions(node), full_type)
-        while not client.wait_for_server(timeout_sec=WAIT_STEP_S):
-            pass
 
 
 def _run_goal(node: Node, client: ActionClient, goal: Any, show_feedback: bool) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ Result = TypeVar("Result")
 DEFAULT_SPIN_TIME_S = 5.0
 SETTLE_S = 0.75
 POLL_S = 0.02
+SPIN_STEP_S = 0.1
 HIDDEN_PREFIX = "_"
 
 
@@ -86,7 +88,10 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(HIDDEN_PREFIX) for part in name.split("/"))
 
 
-def spin_until_done(node: Node, future: Any, timeout_s: float | None = None) -> bool:
+def spin_until_done(node: Node, future: Any, timeout_s: float = math.inf) -> bool:
     """Spin the node until the future is done; return False if the timeout came first."""
-    rclpy.spin_until_future_complete(node, future, timeout_sec=timeout_s)
+    deadline = time.monotonic() + timeout_s
+    # In short steps: while rclpy waits, Ctrl-C is not noticed.
+    while not future.done() and time.monotonic() < deadline:
+        rclpy.spin_until_future_complete(node, future, timeout_sec=SPIN_STEP_S)
     return bool(future.done())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from collections.abc import Callable
 
 from rclpy.node import Node
 
 from .console import err, out
 from .errors import CommandError
 from .graph_node import add_spin_time, graph_node, is_hidden, settled, spin_until_done, wait_for
-from .interface_types import load_type
+from .interface_types import load_type, split_type
 from .message_yaml import fill_message, read_values
 
 WAIT_STEP_S = 1.0
@@ -35,17 +36,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     call.set_defaults(run=_call)
 
 
-def warn_if_unknown(kind: str, name: str, known: dict[str, list[str]], type_name: str) -> None:
-    """Complain of a name nobody offers; refuse a name that is offered with another type."""
-    if name in known:
-        if type_name not in known[name]:
-            raise CommandError(
-                f"{kind} '{name}' has the type {', '.join(known[name])}, not {type_name}"
-            )
-        return
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    err(f"{kind} '{name}' is not offered by any node seen so far{hint}")
+def check_offered(
+    kind: str,
+    name: str,
+    type_name: str,
+    known: Callable[[], dict[str, list[str]]],
+    timeout_s: float,
+) -> None:
+    """Wait until a name is offered; complain if it never is, refuse it with another type.
+
+    To be called before a client exists, which would count as an offer of the wanted type.
+    """
+    types = wait_for(lambda: known().get(name), timeout_s)
+    if types and type_name not in types:
+        raise CommandError(f"{kind} '{name}' has the type {', '.join(types)}, not {type_name}")
+    if not types:
+        near = difflib.get_close_matches(name, known(), n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        err(f"{kind} '{name}' is not offered by any node seen so far{hint}")
 
 
 def _services(node: Node) -> dict[str, list[str]]:
@@ -71,17 +79,13 @@ def _call(options: argparse.Namespace) -> int:
     service_type = load_type(options.service_type, "srv")
     request = service_type.Request()
     fill_message(request, read_values(options.values))
-    name = (
-        options.service_name if options.service_name.startswith("/") else f"/{options.service_name}"
-    )
+    name = "/" + options.service_name.removeprefix("/")
+    type_name = "/".join(split_type(options.service_type, "srv"))
     with graph_node() as node:
+        check_offered("service", name, type_name, lambda: _services(node), options.spin_time)
         client = node.create_client(service_type, name)
-        if not client.service_is_ready():
-            if not wait_for(client.service_is_ready, options.spin_time):
-                full_type = "/".join(service_type.__module__.split(".")[:2])
-                full_type += f"/{service_type.__name__}"
-                warn_if_unknown("service", name, _services(node), full_type)
-                out("waiting for service to become available...")
+        if not wait_for(client.service_is_ready, WAIT_STEP_S):
+            out("waiting for service to become available...")
             while not client.wait_for_service(timeout_sec=WAIT_STEP_S):
                 pass
         out(f"requester: making request: {request!r}\n")
