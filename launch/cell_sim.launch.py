@@ -61,6 +61,7 @@ def start(context):
                 "physics",
                 "--scene-file",
                 scene_file,
+                "--realtime",
             ],
             name="ur_emulator",
             output="screen",
