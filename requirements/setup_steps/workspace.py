@@ -20,8 +20,8 @@ _CONTENT = re.compile(
 )
 _SKIPPED = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "test"}
 INTERFACES = "equi_interfaces"
-# A path entry instead of an import hook: the folder `launch` that many a ROS package has on the path
-# would come before the hook and hide the package `launch`.
+# A path entry instead of an import hook: the folder `launch` that many a ROS package puts on the
+# path would come before the hook and hide the package `launch`.
 EDITABLE = ("--config-settings", "editable_mode=compat")
 BUILT_BY = ".environment"
 

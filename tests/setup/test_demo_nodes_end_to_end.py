@@ -6,13 +6,14 @@ Given a launch file with arguments, a YAML parameter file, a remapping, an inclu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from equi_interfaces.msg import DeltaCommand, ExecutedCommand
-from equi_interfaces.srv import ResetEpisode
 from families import ManagedProcess, ProcessFamily, wait_until
+from ros_domains import reserved_domain
 from ros_probe import RosProbe
 
 pytestmark = pytest.mark.ros
@@ -20,12 +21,30 @@ pytestmark = pytest.mark.ros
 Start = Callable[..., ManagedProcess]
 
 
-@pytest.fixture
-def pair(ros_launch: Start, ros_probe: RosProbe) -> ManagedProcess:
-    """The talker and the listener, up and talking."""
-    launched = ros_launch("equi_demo_nodes", "pair.launch.py")
-    launched.wait_for_text(r"heard command \d+ in frame frame_of_yaml")
-    return launched
+class Pair(NamedTuple):
+    """The talker and the listener, up and talking in a domain of their own."""
+
+    launched: ManagedProcess
+    domain_id: int
+    family: ProcessFamily
+
+    def ros2(self, *words: str) -> ManagedProcess:
+        """Start the ros2 command in the pair's domain."""
+        return self.family.start(["ros2", *words], {"ROS_DOMAIN_ID": str(self.domain_id)})
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    """One pair for the tests that only look at it or talk to it."""
+    family = ProcessFamily()
+    with reserved_domain() as domain_id:
+        launched = family.start(
+            ["ros2", "launch", "equi_demo_nodes", "pair.launch.py"],
+            {"ROS_DOMAIN_ID": str(domain_id)},
+        )
+        launched.wait_for_text(r"heard command \d+ in frame frame_of_yaml", timeout_s=60.0)
+        yield Pair(launched, domain_id, family)
+        family.close()
 
 
 def test_the_launched_pair_talks_as_arguments_file_and_remapping_say(
@@ -52,66 +71,65 @@ def test_a_condition_leaves_the_listener_out(ros_launch: Start, ros_probe: RosPr
     assert ros_probe.node_names() == {"/talker"}
 
 
-def test_ctrl_c_ends_every_process_of_a_launch(
-    pair: ManagedProcess, processes: ProcessFamily
-) -> None:
-    assert len(processes.living()) == 3  # ros2 launch and two nodes
-    pair.press_ctrl_c()
-    assert pair.wait_for_exit() == 0, pair.output
-    assert processes.living() == {}
+def test_ctrl_c_ends_every_process_of_a_launch(ros_launch: Start, processes: ProcessFamily) -> None:
+    launched = ros_launch("equi_demo_nodes", "pair.launch.py")
+    launched.wait_for_text(r"heard command \d+")
+    running = " ".join(processes.living().values())
+    assert "talker_node" in running
+    assert "listener_node" in running
+    launched.press_ctrl_c()
+    assert launched.wait_for_exit() == 0, launched.output
+    wait_until(lambda: not processes.living(), 2.0, "the last process to vanish")
 
 
-def test_a_second_pair_in_another_domain_is_not_heard(pair: ManagedProcess, ros2: Start) -> None:
-    answer = ros2("node", "list")
-    assert answer.wait_for_exit() == 0, answer.output
-    assert sorted(re.findall(r"^/(\w+)$", answer.output, flags=re.MULTILINE)) == [
-        "listener",
-        "talker",
-    ]
+def test_two_domains_do_not_hear_each_other(pair: Pair, ros_probe: RosProbe, ros2: Start) -> None:
+    in_pair = pair.ros2("node", "list")
+    outside = ros2("node", "list")
+    assert in_pair.wait_for_exit() == 0, in_pair.output
+    assert sorted(in_pair.output.split()) == ["/listener", "/talker"]
+    assert outside.wait_for_exit() == 0, outside.output
+    assert outside.output.split() == ["/test_probe"]
 
 
-def test_topic_echo_prints_our_message(pair: ManagedProcess, ros2: Start) -> None:
-    echo = ros2("topic", "echo", "/demo/command")
+def test_topic_echo_prints_our_message(pair: Pair) -> None:
+    echo = pair.ros2("topic", "echo", "/demo/command")
     echo.wait_for_text(r"episode_id: '?episode_of_yaml")
     echo.wait_for_text(r"translation:\s+x: 0\.01")
     echo.press_ctrl_c()
     echo.wait_for_exit()
 
 
-def test_topic_hz_measures_the_rate_and_param_set_changes_it(
-    pair: ManagedProcess, ros2: Start
-) -> None:
+def test_topic_hz_measures_the_rate_and_param_set_changes_it(pair: Pair) -> None:
     def rate_hz(process: ManagedProcess) -> float | None:
         found = re.findall(r"average rate: ([\d.]+)", process.output)
         return float(found[-1]) if found else None
 
-    hz = ros2("topic", "hz", "/demo/command")
+    hz = pair.ros2("topic", "hz", "/demo/command")
     wait_until(lambda: 20.0 < (rate_hz(hz) or 0.0) < 30.0, 20.0, "about 25 Hz")
     hz.press_ctrl_c()
     hz.wait_for_exit()
 
-    change = ros2("param", "set", "/talker", "rate_hz", "5.0")
+    change = pair.ros2("param", "set", "/talker", "rate_hz", "5.0")
     assert change.wait_for_exit() == 0, change.output
     assert "Set parameter successful" in change.output
-    pair.wait_for_text(r"now talking at 5\.0 Hz")
-    slower = ros2("topic", "hz", "/demo/command")
+    pair.launched.wait_for_text(r"now talking at 5\.0 Hz")
+    slower = pair.ros2("topic", "hz", "/demo/command")
     wait_until(lambda: 3.0 < (rate_hz(slower) or 0.0) < 8.0, 20.0, "about 5 Hz")
 
-    asked = ros2("param", "get", "/talker", "rate_hz")
+    asked = pair.ros2("param", "get", "/talker", "rate_hz")
     assert asked.wait_for_exit() == 0
     assert "5.0" in asked.output
 
 
-def test_a_parameter_outside_its_range_is_refused_and_the_node_goes_on(
-    pair: ManagedProcess, ros2: Start, ros_probe: RosProbe
-) -> None:
-    change = ros2("param", "set", "/talker", "rate_hz", "1000.0")
+def test_a_parameter_outside_its_range_is_refused_and_the_node_goes_on(pair: Pair) -> None:
+    change = pair.ros2("param", "set", "/talker", "rate_hz", "1000.0")
     assert change.wait_for_exit() != 0 or "fail" in change.output.lower(), change.output
-    ros_probe.wait_for_message(DeltaCommand, "/demo/command")
+    echo = pair.ros2("topic", "echo", "--once", "/demo/command")
+    assert echo.wait_for_exit() == 0, echo.output
 
 
-def test_service_call_answers(pair: ManagedProcess, ros2: Start) -> None:
-    call = ros2(
+def test_service_call_answers(pair: Pair) -> None:
+    call = pair.ros2(
         *("service", "call", "/reset_episode", "equi_interfaces/srv/ResetEpisode"),
         "{episode_id: first, seed: 7}",
     )
@@ -120,14 +138,17 @@ def test_service_call_answers(pair: ManagedProcess, ros2: Start) -> None:
     assert "episode first has begun" in call.output
 
 
-def test_a_refused_request_says_why(pair: ManagedProcess, ros_probe: RosProbe) -> None:
-    answer = ros_probe.call(ResetEpisode, "/reset_episode", ResetEpisode.Request())
-    assert not answer.accepted
-    assert "episode_id is empty" in answer.message
+def test_a_refused_request_says_why(pair: Pair) -> None:
+    call = pair.ros2(
+        *("service", "call", "/reset_episode", "equi_interfaces/srv/ResetEpisode", "{}")
+    )
+    assert call.wait_for_exit() == 0, call.output
+    assert "accepted=False" in call.output
+    assert "episode_id is empty" in call.output
 
 
-def test_action_send_goal_runs_to_its_end_with_feedback(pair: ManagedProcess, ros2: Start) -> None:
-    goal = ros2(
+def test_action_send_goal_runs_to_its_end_with_feedback(pair: Pair) -> None:
+    goal = pair.ros2(
         *("action", "send_goal", "--feedback", "/run_episode"),
         *("equi_interfaces/action/RunEpisode", "{episode_id: seven, max_steps: 7}"),
     )
