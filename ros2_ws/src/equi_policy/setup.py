@@ -22,11 +22,22 @@ setup(
         (f"share/{package_name}/config", glob("launch/config/*")),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["equi_core", "numpy", "rich", "safetensors", "torch"],
+    install_requires=[
+        "equi_core",
+        "mcap",
+        "mcap-ros2-support",
+        "numpy",
+        "rich",
+        "safetensors",
+        "torch",
+    ],
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={
-        "console_scripts": ["policy_node = equi_policy.policy_node:main"],
+        "console_scripts": [
+            "policy_node = equi_policy.policy_node:main",
+            "replay = equi_policy.replay:main",
+        ],
         "equi.benchmarks": ["policy-step = equi_policy.bench_policy_step:run"],
     },
 )

@@ -8,13 +8,19 @@ question to the physics, not to a list of poses.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from equi_core.contract import PolicyContract
 from equi_rl.envs import make_env
 from equi_rl.envs.base import Outcome
+from equi_rl.sim.objects import handle_position_m
 from equi_rl.sim.scene import ObjectKind, Scene, SceneObject, WorldState
+
+REACHED_M = 0.06
+"""A gripper this near to an object's axis, and this low over it, tries that object [m]."""
+LOW_M = 0.09
 
 
 class RefereeError(ValueError):
@@ -44,6 +50,22 @@ class Referee:
         # One step lets the physics find what touches what; nothing moves visibly in 4 ms.
         world.step_physics(world.config.step_s)
         return self._env.judge(state)
+
+    def first_tried(self, state: WorldState) -> int | None:
+        """The object that the gripper is at, low and near enough to try it; None if at none."""
+        x, y, z = state.tcp_position_m
+        if z > LOW_M:
+            return None
+        places = [
+            handle_position_m(item)[:2] if item.kind is ObjectKind.DRAWER else item.xy_m
+            for item in state.scene.objects
+        ]
+        distances = [math.hypot(place[0] - x, place[1] - y) for place in places]
+        nearest = min(range(len(distances)), key=distances.__getitem__, default=None)
+        reach_m = REACHED_M + (
+            0.0 if nearest is None else max(state.scene.objects[nearest].size_m[:2]) / 2 - 0.025
+        )
+        return nearest if nearest is not None and distances[nearest] <= reach_m else None
 
     def close(self) -> None:
         """Release the shadow world."""

@@ -40,6 +40,7 @@ class SceneNode(Node):
         task = str(self.declare_parameter("task", "block_picking").value)
         self._referees = {task: Referee(task)}
         self._task = task
+        self._episode: dict[str, object] = {}
         self._truth = self.create_publisher(String, "~/ground_truth", _LATCHED)
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
         self.create_service(Trigger, "~/judge", self._on_judge)
@@ -61,30 +62,39 @@ class SceneNode(Node):
             response.accepted, response.message = False, f"{type(error).__name__}: {error}"
             return response
         self._task = task
-        self._truth.publish(
-            String(
-                data=json.dumps(
-                    {
-                        "episode_id": request.episode_id,
-                        "task": task,
-                        "seed": int(request.seed),
-                        "scene": scene_request(scene),
-                    }
-                )
-            )
-        )
+        self._episode = {
+            "episode_id": request.episode_id,
+            "task": task,
+            "seed": int(request.seed),
+            "scene": scene_request(scene),
+            "first_try": "none",
+            "success": False,
+            "failure": "",
+        }
+        self._publish_truth()
         response.accepted = True
         response.message = json.dumps({"goal_xy_m": scene.goal_xy_m})
         return response
 
     def _on_judge(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        referee = self._referees[self._task]
         try:
-            outcome = self._referees[self._task].judge(self._measured())
+            state = self._measured()
+            outcome = referee.judge(state)
         except (OSError, RefereeError, RuntimeError) as error:
             self.get_logger().warning(f"cannot judge: {error}")
             return response
+        tried = referee.first_tried(state)
+        if tried is not None and self._episode.get("first_try") == "none":
+            movable = state.scene.objects[tried].movable
+            self._episode["first_try"] = "movable" if movable else "immovable"
+        self._episode.update(success=outcome.success, failure=outcome.failure)
+        self._publish_truth()
         response.success, response.message = outcome.success, outcome.failure
         return response
+
+    def _publish_truth(self) -> None:
+        self._truth.publish(String(data=json.dumps(self._episode)))
 
     def _measured(self) -> WorldState:
         with EmulatorClient(self._address) as cell:

@@ -279,9 +279,11 @@ class DepthFusionNode(Node):
         message.cloud_ages_s = list(verdict.cloud_ages_s)
         self._status.publish(message)
         if findings:
-            self.get_logger().warning("waiting: " + "; ".join(str(f) for f in findings))
+            self.get_logger().warning(
+                "waiting: " + "; ".join(str(f) for f in findings), throttle_duration_sec=2.0
+            )
         else:
-            self.get_logger().info("every source is fresh")
+            self.get_logger().info("every source is fresh", throttle_duration_sec=2.0)
 
     def _publish_diagnostics(self) -> None:
         verdict = self._monitor.judge(self._now_ns())

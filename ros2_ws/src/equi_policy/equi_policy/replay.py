@@ -1,0 +1,151 @@
+"""Replays a recorded episode through a policy and compares its commands bit by bit.
+
+    python -m equi_policy.replay runs/evaluation/.../episode.mcap --model models/block_picking
+
+The policy is deterministic and its memory explicit, so the same observations and the same reports
+of what was executed must give the same commands. A difference means another model, another
+version of the code, or a message that the record does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mcap.reader import make_reader
+from mcap_ros2.decoder import DecoderFactory
+
+from equi_core.action import MetricDelta
+from equi_core.contract import ContractError
+from equi_policy.deployed_policy import DeployedPolicy
+from equi_policy.errors import PolicyError
+from equi_policy.session import Act, ExecutedStep, PolicySession, SeenObservation, SessionLimits
+
+_REJECTED = 2
+
+
+class ReplayError(ValueError):
+    """A record that holds no episode to replay."""
+
+
+@dataclass(frozen=True)
+class ReplayedStep:
+    """One step: what was sent then, and what the policy says now."""
+
+    step_index: int
+    recorded: tuple[float, ...]
+    """closedness, x, y, z, yaw."""
+    replayed: tuple[float, ...] | None
+    """None if the policy would not have acted."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether both are the same numbers, bit by bit."""
+        return self.recorded == self.replayed
+
+
+def replay(record: Path, policy: Any) -> list[ReplayedStep]:
+    """Feed a record's observations and reports to a policy in their order."""
+    events = list(_events(record))
+    observations = {m.sequence: m for topic, m in events if topic == "observation"}
+    commands = [m for topic, m in events if topic == "delta_command"]
+    if not commands:
+        raise ReplayError(f"{record} holds no command; record an episode with --record")
+    executed = {m.requested.step_index: m for topic, m in events if topic == "executed_command"}
+    session: PolicySession[Any] = PolicySession(policy, SessionLimits(max_observation_age_s=1e9))
+    session.begin(commands[0].episode_id)
+    steps = []
+    for command in commands:
+        seen = observations.get(command.observation_sequence)
+        if seen is None:
+            raise ReplayError(
+                f"observation {command.observation_sequence} of step {command.step_index} is not "
+                "in the record"
+            )
+        stamp_ns = _nanoseconds(seen.header.stamp)
+        answer = session.offer(_seen(seen, stamp_ns), stamp_ns)
+        replayed = None
+        if isinstance(answer, Act):
+            delta = answer.delta
+            replayed = (delta.closedness, *delta.step_m, delta.yaw_rad)
+        steps.append(ReplayedStep(command.step_index, _step_of(command), replayed))
+        report = executed.get(command.step_index)
+        if report is None:
+            break
+        session.executed(
+            ExecutedStep(
+                command.episode_id,
+                command.step_index,
+                MetricDelta(
+                    report.gripper_closedness,
+                    (report.translation.x, report.translation.y, report.translation.z),
+                    report.yaw_rad,
+                ),
+                report.outcome != _REJECTED,
+                _nanoseconds(report.header.stamp),
+            )
+        )
+    return steps
+
+
+def _events(record: Path) -> Iterator[tuple[str, Any]]:
+    if not record.is_file():
+        raise ReplayError(f"no record at {record}")
+    with record.open("rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()])
+        for _, channel, _, message in reader.iter_decoded_messages(
+            topics=["observation", "delta_command", "executed_command"]
+        ):
+            yield channel.topic, message
+
+
+def _seen(message: Any, stamp_ns: int) -> SeenObservation:
+    image = np.array(message.image, dtype=np.float32)
+    return SeenObservation(
+        message.episode_id,
+        message.step_index,
+        message.sequence,
+        stamp_ns,
+        message.contract_sha256,
+        image.reshape(message.channels, message.height, message.width),
+    )
+
+
+def _step_of(command: Any) -> tuple[float, ...]:
+    step = command.translation
+    return (command.gripper_closedness, step.x, step.y, step.z, command.yaw_rad)
+
+
+def _nanoseconds(stamp: Any) -> int:
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; 0 if every command is bit-equal."""
+    parser = argparse.ArgumentParser(
+        prog="replay",
+        description="Replay a recorded episode through a policy, comparing bit by bit.",
+        epilog="Example: ros2 run equi_policy replay runs/e.mcap --model models/block_picking",
+    )
+    parser.add_argument("record", type=Path, help="MCAP of one episode")
+    parser.add_argument("--model", type=Path, required=True, help="policy folder")
+    parsed = parser.parse_args(arguments)
+    try:
+        steps = replay(parsed.record, DeployedPolicy.load(parsed.model))
+    except (ReplayError, PolicyError, ContractError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    different = [step for step in steps if not step.equal]
+    for step in different:
+        sys.stdout.write(f"step {step.step_index}: sent {step.recorded}, now {step.replayed}\n")
+    sys.stdout.write(f"{len(steps) - len(different)} of {len(steps)} commands are bit-equal\n")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
