@@ -7,6 +7,7 @@ SHELL := /bin/bash
 PROFILE ?= full
 PYTHON ?=
 ARGS ?=
+TASK ?= block_picking
 
 # Runs a command in the environment that `source env.sh` gives.
 IN_ENV := . ./env.sh &&
@@ -17,7 +18,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(B
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup test test-slow check format bench doctor clean ready
+.PHONY: help setup demo test test-slow check format bench doctor clean ready
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
@@ -30,6 +31,9 @@ setup: ## install everything and build the workspace; a second time does nothing
 # What the other targets ask for: as setup, but silent if there is nothing to do.
 ready:
 	@PYTHON='$(PYTHON)' sh requirements/setup.sh --profile '$(PROFILE)' --quiet
+
+demo: ready ## watch a policy at work in the simulated cell (TASK=drawer_opening for another task)
+	@$(IN_ENV) python -m equi_evaluation.demo --task $(TASK) $(ARGS)
 
 test: ready ## run the tests (ARGS="-k name" for some of them)
 	@$(IN_ENV) pytest -m 'not slow and not hardware' $(ARGS)

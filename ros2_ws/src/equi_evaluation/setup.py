@@ -31,6 +31,7 @@ setup(
         "console_scripts": [
             "evaluate = equi_evaluation.evaluate_node:main",
             "report = equi_evaluation.report_command:main",
+            "demo = equi_evaluation.demo:main",
         ],
     },
 )

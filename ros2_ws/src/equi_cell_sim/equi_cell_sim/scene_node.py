@@ -110,6 +110,10 @@ def main(args: list[str] | None = None) -> int:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except RuntimeError:
+        # A shutdown in the middle of taking a message shows as an error of the binding.
+        if rclpy.ok():
+            raise
     finally:
         if node is not None:
             node.destroy_node()

@@ -300,6 +300,10 @@ def run_node(make: Any, name: str, args: list[str] | None = None) -> int:
         return REFUSED_EXIT_CODE
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except RuntimeError:
+        # A shutdown in the middle of taking a message shows as an error of the binding.
+        if rclpy.ok():
+            raise
     finally:
         if node is not None:
             node.destroy_node()

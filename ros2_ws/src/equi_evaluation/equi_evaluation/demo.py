@@ -1,0 +1,143 @@
+"""demo: the whole system in the simulated cell, a few episodes, one result line.
+
+    ros2 run equi_evaluation demo                          # block picking, two episodes
+    ros2 run equi_evaluation demo --task drawer_opening --episodes 1
+
+Starts `sim2real.launch.py` with its log in a file, runs the evaluation in the foreground, and ends
+everything. Shows what a robot would do: same nodes, same topics, same ports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from equi_core.cell_file import find_project_root
+from equi_evaluation.results import load_results
+
+_TASKS = ("block_picking", "block_pulling", "block_pushing", "drawer_opening")
+_END_TIMEOUT_S = 25.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; 0 if every episode was run, whatever its outcome."""
+    options = _parse(arguments)
+    console = Console()
+    root = find_project_root(Path(__file__))
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = options.output or root / "runs" / "demo" / f"{options.task}-{stamp}"
+    folder.mkdir(parents=True, exist_ok=True)
+    model = options.model or root / "models" / options.task
+    driver = "policy" if (model / "contract.json").is_file() else "expert"
+    environment = {
+        **os.environ,
+        # A domain of its own: the demonstration must not command a robot that is also running.
+        "ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID", str(100 + os.getpid() % 100)),
+    }
+    who = f"the trained policy in {model.name}/"
+    if driver == "expert":
+        who = f"the scripted EXPERT (no trained policy at models/{options.task})"
+    console.print(f"[bold]{options.task}[/] in the simulated cell, driven by {who}")
+    began_s = time.monotonic()
+    log = folder / "launch.log"
+    command = [
+        "ros2",
+        "launch",
+        "equi_policy",
+        "sim2real.launch.py",
+        f"task:={options.task}",
+        f"seed:={options.seed}",
+    ]
+    if options.model is not None:
+        command.append(f"model:={options.model.resolve()}")
+    with log.open("w", encoding="utf-8") as file:
+        launch = subprocess.Popen(
+            command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+    try:
+        code = subprocess.call(_evaluation(options, folder, driver, model), env=environment)
+    except KeyboardInterrupt:
+        code = 130
+    finally:
+        _end(launch)
+    results = load_results(folder)
+    good = sum(result.success for result in results)
+    for video in sorted(folder.glob("*.mp4")):
+        console.print(f"video   {video}", soft_wrap=True, highlight=False)
+    console.print(f"report  {folder / 'report.html'}", soft_wrap=True, highlight=False)
+    console.print(f"log     {log}", soft_wrap=True, highlight=False)
+    if not results:
+        console.print("[red]no episode was run; the log says why[/]")
+        return code or 1
+    console.print(
+        f"[bold]{good} of {len(results)} episodes succeeded[/], driven by the {driver}, "
+        f"{time.monotonic() - began_s:.0f} s in all",
+        highlight=False,
+    )
+    return code
+
+
+def _evaluation(options: argparse.Namespace, folder: Path, driver: str, model: Path) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "equi_evaluation.evaluate_node",
+        "--episodes",
+        str(options.episodes),
+        "--seed",
+        str(options.seed),
+        "--task",
+        options.task,
+        "--driven-by",
+        driver,
+        "--model",
+        str(model) if driver == "policy" else "",
+        "--ground-truth",
+        "--any-order",
+        "--record",
+        "--videos",
+        str(options.episodes),
+        "--wait-s",
+        "180",
+        "--output",
+        str(folder),
+    ]
+
+
+def _end(launch: subprocess.Popen[bytes]) -> None:
+    """End the launch as Ctrl-C would, and make sure that it ended."""
+    if launch.poll() is not None:
+        return
+    launch.send_signal(signal.SIGINT)
+    try:
+        launch.wait(_END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(launch.pid, signal.SIGKILL)
+        launch.wait()
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="demo",
+        description="Run a few episodes of a task in the simulated cell, with video and report.",
+        epilog="Example: ros2 run equi_evaluation demo --task block_picking --episodes 2",
+    )
+    parser.add_argument("--task", default="block_picking", choices=_TASKS)
+    parser.add_argument("--episodes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first scene")
+    parser.add_argument("--model", type=Path, default=None, help="policy folder")
+    parser.add_argument("--output", type=Path, default=None, help="folder of the results")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
