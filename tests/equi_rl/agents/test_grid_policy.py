@@ -1,0 +1,119 @@
+"""Specification of the recurrent grid policy: symmetric in time, its learners independent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from equi_rl.agents.grid_policy import GridPolicy
+from equi_rl.agents.picture_memory import PictureMemory
+from equi_rl.envs.carflag import CarFlag1D, CarFlag2D
+from equi_rl.nets.symmetry import transform_observation, transform_regular
+
+WORLDS = [CarFlag1D(), CarFlag2D(), CarFlag2D(11)]
+
+
+def random_weights(policy, learners=2, scale=0.1):
+    generator = torch.Generator().manual_seed(0)
+    free = scale * torch.randn(learners, policy.num_parameters, generator=generator)
+    return policy.weights(policy.expand(free))
+
+
+def run(policy, weights, observations):
+    """Logits and values of a whole history (T, L, B, ...)."""
+    state = policy.initial_state(*observations.shape[1:3])
+    logits, values = [], []
+    for observation in observations:
+        logit, value, state = policy.step(weights, observation, state)
+        logits.append(logit)
+        values.append(value)
+    return torch.stack(logits), torch.stack(values)
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=str)
+def test_actor_turns_and_critic_stays_over_a_whole_episode(world):
+    policy = GridPolicy(world, equivariant=True)
+    weights = random_weights(policy)
+    history = torch.randn(50, 2, 3, *world.observation_shape)
+    logits, values = run(policy, weights, history)
+    for g in policy.group:
+        turned = torch.as_tensor(transform_observation(policy.group, g, history)).contiguous()
+        turned_logits, turned_values = run(policy, weights, turned)
+        expected = transform_regular(policy.group, g, logits)
+        torch.testing.assert_close(turned_logits, expected, atol=2e-5, rtol=1e-4)
+        torch.testing.assert_close(turned_values, values, atol=2e-5, rtol=1e-4)
+
+
+def test_the_plain_network_has_no_such_symmetry():
+    policy = GridPolicy(CarFlag1D(), equivariant=False)
+    history = torch.randn(10, 1, 3, 2)
+    weights = random_weights(policy, learners=1)
+    _, values = run(policy, weights, history)
+    _, flipped = run(policy, weights, -history)
+    assert (values - flipped).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("world", [CarFlag1D(), CarFlag2D()], ids=str)
+def test_both_networks_are_equally_wide_and_the_equivariant_one_has_fewer_free_numbers(world):
+    tied, plain = (GridPolicy(world, equivariant=e) for e in (True, False))
+    dense = [p.expand(torch.zeros(1, p.num_parameters)).shape for p in (tied, plain)]
+    assert dense[0] == dense[1]
+    ratio = plain.num_parameters / tied.num_parameters
+    assert 0.9 * tied.group.order < ratio <= tied.group.order
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=str)
+def test_a_learner_computes_the_same_alone_and_beside_others(world):
+    policy = GridPolicy(world, equivariant=True)
+    free = policy.initial_parameters([np.random.default_rng(i) for i in range(3)])
+    history = torch.randn(5, 3, 4, *world.observation_shape)
+    together, _ = run(policy, policy.weights(policy.expand(free)), history)
+    alone, _ = run(policy, policy.weights(policy.expand(free[1:2])), history[:, 1:2])
+    torch.testing.assert_close(together[:, 1:2], alone, atol=1e-6, rtol=1e-5)
+
+
+def some_pictures(world, rng, batch=6):
+    """(L, B, 2, size, size) of valid pictures with many repetitions."""
+    pictures = np.zeros((2, batch, *world.observation_shape), np.float32)
+    for place in np.ndindex(2, batch):
+        cell, goal = rng.integers(3, size=2)
+        pictures[place][0].flat[cell] = 1
+        if cell:  # hidden goal for cell 0
+            pictures[place][1].flat[goal] = 1
+    return pictures
+
+
+@pytest.mark.parametrize("world", [CarFlag2D(), CarFlag2D(11)], ids=str)
+@pytest.mark.parametrize("equivariant", [True, False])
+def test_remembered_pictures_give_the_same_percepts_and_the_same_gradient(world, equivariant):
+    policy = GridPolicy(world, equivariant=equivariant)
+    free = policy.initial_parameters([np.random.default_rng(i) for i in range(2)])
+    dense = policy.expand(free).requires_grad_()
+    memory = PictureMemory(policy, policy.weights(dense), learners=2)
+    rng = np.random.default_rng(0)
+    looks = [some_pictures(world, rng) for _ in range(4)]
+    remembered = torch.cat([memory.look(pictures) for pictures in looks], dim=1)
+
+    everything = torch.from_numpy(np.concatenate(looks, axis=1))
+    direct = policy.perceive(policy.weights(dense), everything)
+    torch.testing.assert_close(remembered, direct.detach(), atol=1e-6, rtol=1e-5)
+
+    cotangent = torch.randn_like(direct)
+    (expected,) = torch.autograd.grad(direct, dense, cotangent)
+    found = memory.gradient(dense, cotangent)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_memory_grows_beyond_its_first_size():
+    world = CarFlag2D(5)
+    policy = GridPolicy(world, equivariant=False)
+    weights = random_weights(policy, learners=1)
+    memory = PictureMemory(policy, weights, learners=1)
+    pictures = np.zeros((1, 25 * 25, 2, 5, 5), np.float32)
+    for number, (cell, goal) in enumerate(np.ndindex(25, 25)):
+        pictures[0, number, 0].flat[cell] = 1
+        pictures[0, number, 1].flat[goal] = 1
+    percepts = memory.look(pictures)
+    direct = policy.perceive(weights, torch.from_numpy(pictures))
+    torch.testing.assert_close(percepts, direct, atol=1e-5, rtol=1e-4)

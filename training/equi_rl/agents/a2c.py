@@ -1,0 +1,287 @@
+"""Recurrent advantage actor-critic (A2C), for several independent learners at once.
+
+One update of one learner, in the order of the code:
+
+    play T steps in N worlds        a_t ~ pi(. | h_t),  h_t = LSTM(h_{t-1}, o_t),  h = 0 at a start
+    n-step returns                  R_t = r_t + gamma (1 - terminated_t) R_{t+1},  R_T = V(h_T)
+      a time-out ends the sum with  R_{t+1} = V(h after the last observation of that episode)
+    advantages                      A_t = R_t - V(h_t)          (no gradient through A_t)
+    loss                            mean[ -A_t log pi(a_t|h_t) + c_v (R_t - V(h_t))^2 - c_e H(pi) ]
+    clip the gradient's norm, RMSprop
+
+The recurrent part runs once per step: the computation that chose the actions is kept and
+differentiated, since on-policy data is used once, with the weights that produced it. The encoder
+of the 2-D world, by far the larger part of the work, runs once per distinct picture (see
+`picture_memory`). The LSTM state crosses update boundaries without its gradient (truncated
+back-propagation through T steps).
+
+Defaults are those common in A2C implementations, except where a field says that it was tuned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from equi_rl.agents.grid_policy import GridPolicy, LstmState, Weights
+from equi_rl.agents.picture_memory import PictureMemory
+from equi_rl.envs.carflag import STEP_LIMIT, World
+from equi_rl.envs.carflag_vector import VectorStep, make_vector
+
+
+class A2CError(ValueError):
+    """An A2C setting that makes no sense."""
+
+
+@dataclass(frozen=True)
+class A2CConfig:
+    """Hyper-parameters, the same for the equivariant and the plain agent."""
+
+    envs: int = 16  # parallel worlds of one learner, N
+    rollout_steps: int = 50  # T; tuned, commonly 5: the reward comes 25 steps after the hint
+    discount: float = 0.99  # gamma
+    learning_rate: float = 3e-3  # tuned, commonly 7e-4: ten times fewer updates per step
+    rms_decay: float = 0.99
+    rms_epsilon: float = 1e-5
+    value_weight: float = 0.5  # c_v
+    entropy_weight: float = 0.01  # c_e
+    max_gradient_norm: float = 0.5
+    bootstrap_time_outs: bool = True  # value what a cut-off episode would still have earned
+
+    def __post_init__(self) -> None:
+        for name in ("envs", "rollout_steps", "learning_rate", "rms_epsilon", "max_gradient_norm"):
+            if getattr(self, name) <= 0:
+                raise A2CError(f"{name} = {getattr(self, name)} must be positive")
+        for name in ("discount", "rms_decay"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise A2CError(f"{name} = {getattr(self, name)} must lie in [0, 1]")
+        for name in ("value_weight", "entropy_weight"):
+            if getattr(self, name) < 0:
+                raise A2CError(f"{name} = {getattr(self, name)} must not be negative")
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps that one learner takes per update."""
+        return self.envs * self.rollout_steps
+
+
+class Evaluation(NamedTuple):
+    """Result of whole greedy episodes; each array (learners,)."""
+
+    success: np.ndarray  # share of episodes that reached the goal
+    undiscounted_return: np.ndarray
+    length: np.ndarray  # mean steps
+
+
+class UpdateLog(NamedTuple):
+    """What one update tells; each array (learners,)."""
+
+    episodes: np.ndarray  # training episodes that ended
+    successes: np.ndarray  # of these, how many at the goal
+    entropy: np.ndarray  # mean entropy of the policy [nat]
+    value_loss: np.ndarray  # mean squared error of the critic
+    gradient_norm: np.ndarray  # before clipping
+
+
+class _Rollout(NamedTuple):
+    """T steps of all learners, time first: tensors with their graph, arrays without."""
+
+    percepts: list[Tensor]  # (L, N, channels)
+    logits: Tensor  # (T, L, N, actions)
+    values: Tensor  # (T, L, N)
+    actions: Tensor  # (T, L, N) int64
+    steps: list[VectorStep]
+    time_out_values: np.ndarray  # (T, L, N): V after a time-out, 0 elsewhere
+    next_value: np.ndarray  # (L, N): V(h_T)
+
+
+class A2CLearners:
+    """Independent learners, one per seed, that play and update in lockstep."""
+
+    def __init__(
+        self, world: World, *, equivariant: bool, config: A2CConfig, seeds: tuple[int, ...]
+    ) -> None:
+        self.config = config
+        self.world = world
+        self.seeds = seeds
+        self.policy = GridPolicy(world, equivariant=equivariant)
+        streams = [np.random.SeedSequence(seed).spawn(3) for seed in seeds]
+        init, play, act = (
+            [np.random.default_rng(stream[i]) for stream in streams] for i in range(3)
+        )
+        self.parameters = self.policy.initial_parameters(init)
+        self.mean_square = torch.zeros_like(self.parameters)  # of gradients
+        self.action_generators = act
+        self.envs = make_vector(world, config.envs, play)
+        self.observation = self.envs.reset()
+        self.state = self.policy.initial_state(len(seeds), config.envs)
+        self.updates = 0
+
+    @property
+    def steps(self) -> int:
+        """Environment steps taken so far by each learner."""
+        return self.updates * self.config.steps_per_update
+
+    def update(self) -> UpdateLog:
+        """Play T steps, then change the weights once."""
+        dense = self.policy.expand(self.parameters).requires_grad_()
+        weights = self.policy.weights(dense)
+        memory = self._memory(weights)
+        rollout = self._play(weights, memory)
+        returns = self._returns(rollout)
+        advantages = returns - rollout.values.detach()
+        log_policy = rollout.logits.log_softmax(dim=-1)
+        chosen = log_policy.gather(-1, rollout.actions.unsqueeze(-1)).squeeze(-1)
+        entropy = -(log_policy.exp() * log_policy).sum(dim=-1)
+        squared_error = (returns - rollout.values).square()
+        loss = (
+            -advantages * chosen
+            + self.config.value_weight * squared_error
+            - self.config.entropy_weight * entropy
+        )
+        # Learners share no weights, so the sum over them keeps their gradients apart.
+        total = loss.mean(dim=(0, 2)).sum()
+        if memory is None:
+            (gradient,) = torch.autograd.grad(total, dense)
+        else:
+            gradient, *of_percepts = torch.autograd.grad(total, (dense, *rollout.percepts))
+            gradient += memory.gradient(dense, torch.cat(of_percepts, dim=1))
+        norm = self._descend(self.policy.pull_back(gradient))
+        self.updates += 1
+        ended = np.stack([step.terminated | step.truncated for step in rollout.steps])
+        return UpdateLog(
+            episodes=ended.sum(axis=(0, 2)),
+            successes=np.stack([step.success for step in rollout.steps]).sum(axis=(0, 2)),
+            entropy=entropy.detach().mean(dim=(0, 2)).numpy(),
+            value_loss=squared_error.detach().mean(dim=(0, 2)).numpy(),
+            gradient_norm=norm.numpy(),
+        )
+
+    @torch.no_grad()
+    def evaluate(self, episodes: int, seed: int) -> Evaluation:
+        """Play whole episodes greedily in separate worlds with their own random numbers."""
+        generators = [np.random.default_rng((seed, own)) for own in self.seeds]
+        envs = make_vector(self.world, episodes, generators)
+        weights = self.policy.weights(self.policy.expand(self.parameters))
+        memory = self._memory(weights)
+        state = self.policy.initial_state(len(self.seeds), episodes)
+        observation = envs.reset()
+        running = np.ones(envs.shape, dtype=bool)
+        success = np.zeros(envs.shape, dtype=bool)
+        total, length = np.zeros(envs.shape), np.zeros(envs.shape)
+        for _ in range(STEP_LIMIT):
+            percept = self._perceive(weights, memory, observation)
+            logits, _, state = self.policy.recur(weights, percept, state)
+            step = envs.step(logits.numpy().argmax(axis=-1))
+            total += running * step.reward
+            length += running
+            success |= running & step.success
+            running &= ~(step.terminated | step.truncated)
+            observation = step.observation  # worlds that restart are no longer counted
+            if not running.any():
+                break
+        return Evaluation(success.mean(axis=1), total.mean(axis=1), length.mean(axis=1))
+
+    def _memory(self, weights: Weights) -> PictureMemory | None:
+        """A memory for one rollout, if there are pictures to remember."""
+        if not self.policy.has_encoder:
+            return None
+        return PictureMemory(self.policy, weights, len(self.seeds))
+
+    def _perceive(
+        self, weights: Weights, memory: PictureMemory | None, observation: np.ndarray
+    ) -> Tensor:
+        if memory is None:
+            return self.policy.perceive(weights, torch.from_numpy(observation))
+        return memory.look(observation)
+
+    def _play(self, weights: Weights, memory: PictureMemory | None) -> _Rollout:
+        """T steps in every world with sampled actions; leaves the state after the last of them."""
+        config, learners = self.config, len(self.seeds)
+        # argmax(logits + Gumbel noise) is a sample of the softmax; drawn at once for the rollout.
+        shape = (config.rollout_steps, config.envs, self.world.NUM_ACTIONS)
+        noise = np.stack([g.gumbel(size=shape) for g in self.action_generators], axis=1)
+        state = self.state
+        percepts, logits, values, actions, steps, states = ([] for _ in range(6))
+        for time in range(config.rollout_steps):
+            percept = self._perceive(weights, memory, self.observation)
+            percept.requires_grad_()  # remembered percepts carry no graph of their own
+            logit, value, state = self.policy.recur(weights, percept, state)
+            action = (logit.detach().numpy() + noise[time]).argmax(axis=-1)
+            step = self.envs.step(action)
+            percepts.append(percept)
+            logits.append(logit)
+            values.append(value)
+            actions.append(action)
+            steps.append(step)
+            states.append(state)
+            ended = step.terminated | step.truncated
+            if ended.any():
+                state = state.keep(torch.from_numpy(~ended).unsqueeze(-1))
+            self.observation = step.observation
+        self.state = state.detach()
+        with torch.no_grad():
+            _, next_value, _ = self.policy.step(
+                weights, torch.from_numpy(self.observation), self.state
+            )
+        return _Rollout(
+            percepts=percepts,
+            logits=torch.stack(logits),
+            values=torch.stack(values),
+            actions=torch.from_numpy(np.stack(actions)),
+            steps=steps,
+            time_out_values=self._time_out_values(weights, steps, states, learners),
+            next_value=next_value.numpy(),
+        )
+
+    @torch.no_grad()
+    def _time_out_values(
+        self, weights: Weights, steps: list[VectorStep], states: list[LstmState], learners: int
+    ) -> np.ndarray:
+        """V of the observation in which a cut-off episode ended: (T, L, N), 0 elsewhere."""
+        cut = np.stack([step.truncated for step in steps], axis=1)  # L, T, N
+        values = np.zeros(cut.shape, dtype=np.float32)
+        most = int(cut.sum(axis=(1, 2)).max())
+        if most and self.config.bootstrap_time_outs:
+            # One batch for the whole rollout; learners with fewer time-outs repeat place (0, 0).
+            places = np.zeros((learners, most, 2), dtype=np.int64)
+            for learner, own in enumerate(cut):
+                found = np.argwhere(own)
+                places[learner, : len(found)] = found
+            pick = (np.arange(learners)[:, None], places[..., 0], places[..., 1])
+            final = np.stack([step.final_observation for step in steps], axis=1)[pick]
+            hidden = torch.stack([state.hidden for state in states], dim=1)[pick]
+            cell = torch.stack([state.cell for state in states], dim=1)[pick]
+            _, value, _ = self.policy.step(
+                weights, torch.from_numpy(final), LstmState(hidden, cell)
+            )
+            values[pick] = value.numpy()
+        return values.transpose(1, 0, 2) * cut.transpose(1, 0, 2)
+
+    def _returns(self, rollout: _Rollout) -> Tensor:
+        """n-step returns R_t, (T, L, N), by the recursion in the module's head."""
+        following = rollout.next_value
+        returns = np.empty(rollout.time_out_values.shape, dtype=np.float32)
+        for time in reversed(range(self.config.rollout_steps)):
+            step = rollout.steps[time]
+            # A time-out ends the sum with the value of its last observation, or zero if so set.
+            following = np.where(step.truncated, rollout.time_out_values[time], following)
+            following = step.reward + self.config.discount * ~step.terminated * following
+            returns[time] = following
+        return torch.from_numpy(returns)
+
+    @torch.no_grad()
+    def _descend(self, gradient: Tensor) -> Tensor:
+        """Clip each learner's gradient (L, free), then one RMSprop step; returns the norms (L,)."""
+        config = self.config
+        norm = gradient.norm(dim=1, keepdim=True)
+        gradient = gradient * (config.max_gradient_norm / (norm + 1e-6)).clamp(max=1.0)
+        self.mean_square.lerp_(gradient.square(), 1.0 - config.rms_decay)
+        self.parameters.addcdiv_(
+            gradient, self.mean_square.sqrt() + config.rms_epsilon, value=-config.learning_rate
+        )
+        return norm.squeeze(1)

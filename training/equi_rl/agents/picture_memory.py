@@ -1,0 +1,93 @@
+"""Each distinct picture of a rollout is perceived once.
+
+CarFlag-2D shows few different pictures (one per cell while the goal is hidden), yet perceiving
+them is most of a network's work. The weights do not change during a rollout, so what was computed
+for a picture is kept and looked up; for the update the gradients that arrive at equal pictures are
+added up first, and the encoder is differentiated once for the distinct ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from equi_rl.agents.grid_policy import GridPolicy, Weights
+
+
+class PictureMemory:
+    """Percepts of the pictures seen by each learner during one rollout."""
+
+    def __init__(self, policy: GridPolicy, weights: Weights, learners: int) -> None:
+        self._policy = policy
+        self._weights = weights
+        cells = policy.world.size**2
+        # One number per picture: the agent's cell, and the goal's where it can be seen.
+        place = np.arange(cells, dtype=np.float32)
+        self._code = np.concatenate((place, (place + 1) * cells))
+        self._slot_of_code = np.full((learners, cells * (cells + 1)), -1, dtype=np.int64)
+        self._used = np.zeros(learners, dtype=np.int64)
+        self._rows = np.arange(learners)[:, None]
+        capacity = 4 * cells
+        self._pictures = np.zeros((learners, capacity, *policy.world.observation_shape), np.float32)
+        self._percepts = torch.zeros(0)
+        self._looks: list[np.ndarray] = []
+
+    @torch.no_grad()
+    def look(self, pictures: np.ndarray) -> Tensor:
+        """Percepts (L, N, C) of pictures (L, N, 2, size, size), without a graph."""
+        codes = (pictures.reshape(*pictures.shape[:2], -1) @ self._code).astype(np.int64)
+        slots = self._slot_of_code[self._rows, codes]
+        if (slots < 0).any():
+            self._learn(pictures, codes, slots < 0)
+            slots = self._slot_of_code[self._rows, codes]
+        self._looks.append(slots)
+        return self._percepts[self._rows, slots]
+
+    def gradient(self, dense: Tensor, of_percepts: Tensor) -> Tensor:
+        """Gradient of the dense weights (L, dense) from that of the percepts handed out.
+
+        Args:
+            dense: leaf from which the weights are taken.
+            of_percepts: (L, looks * N, C), in the order of the looks; later looks do not count.
+        """
+        slots = np.concatenate(self._looks, axis=1)[:, : of_percepts.shape[1]]
+        used = int(self._used.max())
+        channels = of_percepts.shape[-1]
+        total = torch.zeros(len(slots), used, channels)
+        index = torch.from_numpy(slots).unsqueeze(-1).expand(-1, -1, channels)
+        total.scatter_add_(1, index, of_percepts)
+        distinct = torch.from_numpy(self._pictures[:, :used])
+        percepts = self._policy.perceive(self._policy.weights(dense), distinct)
+        (gradient,) = torch.autograd.grad(percepts, dense, total)
+        return gradient
+
+    def _learn(self, pictures: np.ndarray, codes: np.ndarray, unknown: np.ndarray) -> None:
+        """Perceive the unknown pictures, one padded batch for all learners, and keep the result."""
+        learner, world = np.nonzero(unknown)
+        counts = unknown.sum(axis=1)
+        rank = np.arange(len(learner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        slot = self._used[learner] + rank
+        self._reserve(int((self._used + counts.max()).max()))
+        self._pictures[learner, slot] = pictures[learner, world]
+        # Two worlds may show the same new picture; the later slot wins, the other stays unused.
+        self._slot_of_code[learner, codes[learner, world]] = slot
+        batch = self._used[:, None] + np.arange(counts.max())
+        fresh = torch.from_numpy(self._pictures[self._rows, batch])
+        self._percepts[self._rows, batch] = self._policy.perceive(self._weights, fresh)
+        self._used += counts
+
+    def _reserve(self, slots: int) -> None:
+        """Make room for ``slots`` pictures per learner."""
+        if slots > self._pictures.shape[1]:
+            room = ((0, 0), (0, slots), (0, 0), (0, 0), (0, 0))
+            self._pictures = np.pad(self._pictures, room)
+        missing = self._pictures.shape[1] - (
+            self._percepts.shape[1] if self._percepts.dim() > 1 else 0
+        )
+        if missing:
+            channels = self._weights["lstm_x_b"].shape[-1]
+            more = torch.zeros(len(self._used), missing, channels)
+            self._percepts = (
+                more if self._percepts.dim() == 1 else torch.cat((self._percepts, more), 1)
+            )
