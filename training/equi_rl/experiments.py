@@ -1,0 +1,46 @@
+"""The published experiments as data: which CarFlag runs make the curves and the table.
+
+Order is priority: a grid that is stopped early has the most important runs.
+"""
+
+from __future__ import annotations
+
+from equi_rl.carflag_run import AGENTS, Agent, CarFlagRun, Domain
+
+SEEDS = (0, 1, 2, 3)
+MAIN_1D_SIZE, OTHER_1D_SIZE = 50, 40
+MAIN_2D_SIZE, OTHER_2D_SIZE = 9, 11
+# The original code has offset worlds on the 40-cell line only, so its table was made there.
+OFFSETS_1D_SIZE = OTHER_1D_SIZE
+OFFSETS_1D = (-10, 10, -5, 5)
+OFFSETS_2D = (-2, 2, -1, 1)
+OFFSETS_1D_STEPS = 1_000_000  # length of the published table's runs
+STEPS = 2_000_000  # all other runs
+EVALUATIONS_PER_RUN = 50
+
+
+def carflag_grid() -> list[CarFlagRun]:
+    """All runs, most important first: main curves, imperfect symmetry, other sizes."""
+    worlds: list[tuple[Domain, int, int]] = [
+        ("carflag-1d", MAIN_1D_SIZE, 0),
+        ("carflag-2d", MAIN_2D_SIZE, 0),
+        *(("carflag-1d", OFFSETS_1D_SIZE, offset) for offset in OFFSETS_1D),
+        *(("carflag-2d", MAIN_2D_SIZE, offset) for offset in OFFSETS_2D),
+        ("carflag-1d", OTHER_1D_SIZE, 0),
+        ("carflag-2d", OTHER_2D_SIZE, 0),
+    ]
+    return [_run(*world, agent) for world in worlds for agent in AGENTS]
+
+
+def _run(domain: Domain, size: int, offset: int, agent: str) -> CarFlagRun:
+    steps = OFFSETS_1D_STEPS if domain == "carflag-1d" and offset else STEPS
+    checked: Agent = "equi-ra2c" if agent == "equi-ra2c" else "ra2c"
+    return CarFlagRun(
+        domain=domain,
+        agent=checked,
+        size=size,
+        offset=offset,
+        seeds=SEEDS,
+        steps=steps,
+        evaluate_every=steps // EVALUATIONS_PER_RUN,
+    )
