@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pip_ros2_cli.main import main
+from ros_domains import reserved_domain
 
 HERE = Path(__file__).parent
 DEMO = "pip_ros2_demo"
@@ -100,17 +102,20 @@ def demo_prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ros_environment(demo_prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def ros_environment(
+    demo_prefix: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
     """Environment of commands: the demo package, a domain of its own, loopback only."""
     env = dict(os.environ)
     underlay = env.get("AMENT_PREFIX_PATH") or sys.prefix
     env["AMENT_PREFIX_PATH"] = f"{demo_prefix}{os.pathsep}{underlay}"
-    env["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
     env["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     env["ROS_LOG_DIR"] = str(tmp_path_factory.mktemp("log"))
     env["PYTHONUNBUFFERED"] = "1"
     env.pop("OVERRIDE_LAUNCH_PROCESS_OUTPUT", None)
-    return env
+    with reserved_domain() as domain_id:
+        env["ROS_DOMAIN_ID"] = str(domain_id)
+        yield env
 
 
 @pytest.fixture
@@ -135,13 +140,13 @@ def start(
 
 
 @pytest.fixture(scope="session")
-def ros2(ros_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `ros2 ...` to its end."""
+def run_ros2(ros_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `ros2 ...` to its end, as a process."""
 
-    def run(*words: str, **extra_env: str) -> subprocess.CompletedProcess[str]:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pip_ros2_cli.main", *words],
-            env={**ros_environment, **extra_env},
+            env=ros_environment,
             capture_output=True,
             text=True,
             timeout=60,
@@ -149,6 +154,44 @@ def ros2(ros_environment: dict[str, str]) -> Callable[..., subprocess.CompletedP
         )
 
     return run
+
+
+@pytest.fixture
+def call_ros2(
+    ros_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Call the command's entry point in this process: for what starts no process and no node."""
+    monkeypatch.setenv("AMENT_PREFIX_PATH", ros_environment["AMENT_PREFIX_PATH"])
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        capsys.readouterr()
+        try:
+            code = main(words)
+        except SystemExit as exit_request:
+            code = exit_request.code
+        captured = capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def eventually(
+    run_ros2: Callable[..., subprocess.CompletedProcess[str]],
+) -> Callable[..., str]:
+    """Repeat a listing command until its output satisfies a condition: discovery takes its time."""
+
+    def repeat(*words: str, until: Callable[[str], bool]) -> str:
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            answer = run_ros2(*words)
+            if answer.returncode == 0 and until(answer.stdout):
+                return answer.stdout
+            assert time.monotonic() < deadline, f"ros2 {' '.join(words)} says {answer}"
+
+    return repeat
 
 
 @pytest.fixture(scope="session")

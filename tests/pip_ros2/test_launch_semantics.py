@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from launch import LaunchContext, LaunchDescription, LaunchService
 from launch.actions import (
@@ -87,6 +87,7 @@ def text(substitution: object, **configurations: str) -> str:
 # Substitutions
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=8), max_size=6))
 def test_a_list_of_texts_stands_for_their_concatenation(parts: list[str]) -> None:
     assert text(parts) == "".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from geometry_msgs.msg import PolygonStamped, PoseWithCovariance
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pip_ros2_cli.errors import CommandError
 from pip_ros2_cli.message_yaml import Style, field_of, fill_message, message_to_yaml, plain_value
@@ -15,6 +15,7 @@ from test_msgs.msg import Arrays, BasicTypes, BoundedSequences, Strings, Unbound
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\0")))
 def test_any_text_survives_the_way_through_yaml(text: str) -> None:
     copy = String()
@@ -22,6 +23,7 @@ def test_any_text_survives_the_way_through_yaml(text: str) -> None:
     assert copy.data == text
 
 
+@settings(deadline=None)
 @given(st.lists(finite, max_size=20))
 def test_any_array_survives_the_way_through_yaml(values: list[float]) -> None:
     message = Float64MultiArray(data=values)

@@ -17,7 +17,7 @@ from rclpy.signals import SignalHandlerOptions
 Result = TypeVar("Result")
 
 DEFAULT_SPIN_TIME_S = 5.0
-SETTLE_S = 0.75
+SETTLE_S = 1.0
 POLL_S = 0.02
 SPIN_STEP_S = 0.1
 HIDDEN_PREFIX = "_"

@@ -23,6 +23,20 @@ _SEQUENCE = re.compile(r"sequence<(?P<item>[^,>]+(?:<\d+>)?)(?:,\s*\d+)?>$")
 _ARRAY = re.compile(r"(?P<item>.+)\[\d+\]$")
 
 
+class _TextKeepingDumper(yaml.SafeDumper):
+    """Quotes text that PyYAML would otherwise write as plain line breaks and lose."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    exotic_break = any(character in text for character in "\x85\u2028\u2029")
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"' if exotic_break else None
+    )
+
+
+_TextKeepingDumper.add_representer(str, _represent_text)
+
+
 @dataclass(frozen=True)
 class Style:
     """How to show a message: lengths in items or characters, None for no limit."""
@@ -40,8 +54,9 @@ def message_to_yaml(message: Any, style: Style = Style()) -> str:  # noqa: B008 
 
 def value_to_yaml(value: Any, field_type: str, style: Style) -> str:
     """Return a message or a single field's value as YAML text."""
-    return yaml.safe_dump(
+    return yaml.dump(
         plain_value(value, field_type, style),
+        Dumper=_TextKeepingDumper,
         allow_unicode=True,
         default_flow_style=style.flow,
         sort_keys=False,
