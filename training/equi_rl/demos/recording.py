@@ -27,6 +27,7 @@ _ARRAYS = {
     "depth": np.uint16,
     "holding": np.bool_,
     "action": np.float32,
+    "requested": np.float32,
     "reward": np.float32,
     "length": np.int64,
     "terminated": np.bool_,
@@ -51,6 +52,8 @@ class Demo:
     """(T + 1,)."""
     action: NDArray[np.float32]
     """Executed policy vectors (T, 5)."""
+    requested: NDArray[np.float32]
+    """What the expert asked for (T, 5), before clipping: plays the episode again bit for bit."""
     reward: NDArray[np.float32]
     """(T,)."""
     terminated: bool
@@ -80,6 +83,7 @@ class DemoSet:
             "depth": np.concatenate([demo.depth for demo in self.demos]),
             "holding": np.concatenate([demo.holding for demo in self.demos]),
             "action": np.concatenate([demo.action for demo in self.demos]),
+            "requested": np.concatenate([demo.requested for demo in self.demos]),
             "reward": np.concatenate([demo.reward for demo in self.demos]),
             "length": np.array([len(demo.action) for demo in self.demos]),
             **{
@@ -135,12 +139,14 @@ def play_demo(env: HiddenPropertyEnv, expert: Expert, seed: int, first: int | No
     else:
         memory = expert.start_with(state, first)
     movable_first = state.scene.objects[memory.target].movable
-    frames, actions, rewards = [observation], [], []
+    frames, actions, requests, rewards = [observation], [], [], []
     while True:
         action, memory = expert.act(env.state(), memory)
-        observation, reward, terminated, truncated, info = env.step(action)
+        requested = action.astype(np.float32)
+        observation, reward, terminated, truncated, info = env.step(requested)
         frames.append(observation)
         actions.append(info["executed_action"])
+        requests.append(requested)
         rewards.append(reward)
         if terminated or truncated:
             break
@@ -148,6 +154,7 @@ def play_demo(env: HiddenPropertyEnv, expert: Expert, seed: int, first: int | No
         depth=np.stack([pack_depth(frame[0]) for frame in frames]),
         holding=np.array([frame[1, 0, 0] > 0.5 for frame in frames]),
         action=np.array(actions, dtype=np.float32),
+        requested=np.array(requests, dtype=np.float32),
         reward=np.array(rewards, dtype=np.float32),
         terminated=terminated,
         truncated=truncated,
@@ -173,6 +180,7 @@ def _split(columns: dict[str, NDArray[np.generic]]) -> Sequence[Demo]:
                 depth=columns["depth"][frames],  # type: ignore[arg-type]
                 holding=columns["holding"][frames],  # type: ignore[arg-type]
                 action=columns["action"][steps],  # type: ignore[arg-type]
+                requested=columns["requested"][steps],  # type: ignore[arg-type]
                 reward=columns["reward"][steps],  # type: ignore[arg-type]
                 terminated=bool(columns["terminated"][i]),
                 truncated=bool(columns["truncated"][i]),

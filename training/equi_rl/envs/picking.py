@@ -28,7 +28,7 @@ def cube_at(place: Point, yaw_rad: float, movable: bool) -> SceneObject:
         movable,
         size_m=(CUBE_M, CUBE_M, CUBE_M),
         mass_kg=0.1,
-        friction=1.0,
+        friction=0.6,
     )
 
 

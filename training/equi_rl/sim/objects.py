@@ -34,8 +34,8 @@ HANDLE_HEIGHT_M = 0.027
 HANDLE_REACH_M = 0.05
 """From the cabinet's face to the bar's axis."""
 DRAWER_STROKE_M = 0.10
-DRAWER_FRICTION_N = 1.5
-"""Force that moves the unlocked drawer: enough that it stays where it is left."""
+DRAWER_FRICTION_N = 4.0
+"""Force that moves the unlocked drawer: it stops with the hand that pulls it."""
 AT_REST_M = 1e-4
 """Displacement below which an object still counts as untouched."""
 _AT_REST_TURN = 1e-3

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from equi_core import ur5_kinematics as kinematics
 from equi_core.contract import ImageSpec
-from equi_core.geometry import top_down_pose, yaw_of
+from equi_core.geometry import top_down_pose, wrap_angle_rad, yaw_of
 from equi_core.observation import pixel_centres_m
 from equi_rl.sim.arm import Arm, tcp_pose_of
 from equi_rl.sim.bullet import BulletClient, new_client, pybullet
@@ -35,6 +35,9 @@ TABLE_FRICTION = 1.0
 # Joint errors below this move the TCP by less than the distance at which resistance is felt, so
 # the exact distance need not be computed.
 _FREE_LAG_RAD = 1e-3
+# A blocked arm is taken back by this along its path, so that nothing stays pressed or wedged.
+_BACK_OFF_M = 1e-3
+_MOST_BACK_OFF_M = 5e-3
 GRAVITY_M_S2 = 9.81
 
 
@@ -52,7 +55,9 @@ class PhysicsConfig:
     resisted_lag_m: float = 0.0015
     """A TCP that trails its target by more than this feels resistance."""
     blocked_lag_m: float = 0.006
-    """A TCP that trails its target by more than this is blocked."""
+    """A moving TCP that trails its target by more than this is blocked."""
+    arrived_m: float = 0.0004
+    """A TCP that comes to rest farther than this from its target was blocked."""
     settle_steps: int = 48
     """Most physics steps spent waiting for rest after a move."""
     settled_joint_error_rad: float = 4e-4
@@ -126,6 +131,9 @@ class World:
             fixedTimeStep=self.config.step_s,
             numSolverIterations=self.config.free_solver_iterations,
             deterministicOverlappingPairs=1,
+            # With cone friction the arm's motors are left short of their targets, whatever the
+            # number of iterations, as soon as any contact joins their island.
+            enableConeFriction=0,
         )
         client.setGravity(0.0, 0.0, -GRAVITY_M_S2)
         table = client.createMultiBody(0.0, client.createCollisionShape(pybullet.GEOM_PLANE))
@@ -221,15 +229,15 @@ class World:
             if tick % 2 == 1:
                 lag_m = self._lag_m(path[tick])
                 if lag_m > config.blocked_lag_m:
-                    return self._stop_here()
+                    return self._stop_on_path(target)
                 self._solve_finely(self.gripper.holding or lag_m > config.resisted_lag_m)
             if tick % 4 == 3:
                 self.gripper.update(4 * tick_s)
         self.arm.set_joint_targets(path[-1].tolist())
+        self._settle_arm(path[-1])
+        if self._lag_m(path[-1]) > config.arrived_m:
+            return self._stop_on_path(target)
         self._commanded_rad, self._commanded_pose = path[-1], target
-        self._settle_arm()
-        if self._lag_m(path[-1]) > config.blocked_lag_m / 2:
-            return self._stop_here()
         self._blocked = False
         return True
 
@@ -304,26 +312,44 @@ class World:
             self._require_client().setPhysicsEngineParameter(numSolverIterations=wanted)
             self._iterations = wanted
 
-    def _settle_arm(self) -> None:
-        """Wait until the arm is at rest, or the cap is reached."""
+    def _settle_arm(self, joints_rad: FloatArray) -> None:
+        """Wait until the arm rests at its joint targets, or the cap is reached."""
         config = self.config
         for _ in range(config.settle_steps // 4):
             self._advance(4)
             self.gripper.update(4 * config.step_s)
             joints, speeds = self.arm.measured()
             if (
-                np.abs(joints - self._commanded_rad).max() < config.settled_joint_error_rad
+                np.abs(joints - joints_rad).max() < config.settled_joint_error_rad
                 and np.abs(speeds).max() < config.settled_joint_speed_rad_s
             ):
                 return
 
-    def _stop_here(self) -> bool:
-        """Give up a blocked move: hold what was reached."""
-        joints, _ = self.arm.measured()
-        self._command_from(joints)
+    def _stop_on_path(self, target: FloatArray) -> bool:
+        """Give up a blocked move: hold the point of the straight path that was reached.
+
+        The pressed arm itself sags and turns a little off the path; where exactly is chaotic. The
+        path's own point keeps height and yaw as they were commanded.
+        """
+        start = self._commanded_pose
+        pose = tcp_pose_of(self.arm.measured()[0])
+        way = target[:3] - start[:3]
+        length = float(np.linalg.norm(way))
+        if length > _BACK_OFF_M:
+            along_m = float((pose[:3, 3] - start[:3]) @ way) / length
+            # The start itself may be pressed against what blocks, hence behind it is allowed.
+            fraction = max(-_MOST_BACK_OFF_M, along_m - _BACK_OFF_M) / length
+        else:
+            turned = float(wrap_angle_rad(yaw_of(pose) - start[3]))
+            fraction = max(0.0, turned / float(target[3] - start[3]))
+        fraction = min(1.0, fraction)
+        joints = kinematics.straight_path(
+            self._commanded_rad, start, target, [fraction], TCP_FROM_TOOL0_M
+        )[0]
         self.arm.set_joint_targets(joints.tolist())
-        self._advance(8)
-        self.gripper.update(8 * self.config.step_s)
+        self._commanded_rad = joints
+        self._commanded_pose = start + fraction * (target - start)
+        self._settle_arm(joints)
         self._blocked = True
         return False
 
