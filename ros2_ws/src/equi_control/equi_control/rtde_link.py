@@ -43,6 +43,10 @@ class LinkError(RuntimeError):
     """The controller cannot be reached or refuses; says what the operator can do."""
 
 
+class LinkLostError(LinkError):
+    """The connection broke while the library was being used."""
+
+
 class Problem(enum.Enum):
     """Why the arm must not be driven; values are stable codes."""
 
@@ -251,12 +255,12 @@ class RtdeLink:
         self._servoing = True
         pose = matrix_to_ur_pose(base_link_from_tcp).tolist()
         config = self._config
-        # Speed and acceleration are not used by the controller's servoL.
-        return bool(
-            self._require_control().servoL(
-                pose, 0.5, 0.5, period_s, config.lookahead_s, config.gain
-            )
-        )
+        control = self._require_control()
+        try:
+            # Speed and acceleration are not used by the controller's servoL.
+            return bool(control.servoL(pose, 0.5, 0.5, period_s, config.lookahead_s, config.gain))
+        except RuntimeError as error:
+            raise LinkLostError(f"{config.host}: {error}") from error
 
     def kick(self) -> bool:
         """Feed the watchdog without moving."""

@@ -27,6 +27,7 @@ from scipy.spatial.transform import Rotation
 from equi_control.rtde_link import (
     LinkConfig,
     LinkError,
+    LinkLostError,
     Problem,
     Reading,
     RtdeLink,
@@ -45,6 +46,8 @@ _LOG = logging.getLogger(__name__)
 # Commands to the robot during shutdown may hang in the library: after this the kernel ends us.
 _LAST_WORDS_S = 3.0
 _UPRIGHTING_RATE_RAD_S = 0.1
+# An orderly end brakes along the trajectory first, for at most this long.
+_ORDERLY_END_S = 1.0
 # Wake up this long before the controller's next cycle is due, and look for it from then on.
 _EARLY_S = 0.0008
 # A pose computed later than this share of the cycle might meet the next one in the controller.
@@ -149,10 +152,11 @@ def run_servo(config: ServoConfig, commands: Connection, state: SharedState) -> 
     link = RtdeLink(config.link)
     try:
         _ServoLoop(link, config, commands, state).run()
-    except (EOFError, BrokenPipeError):
-        state.write(phase=Phase.ENDED, message="the driver is gone")
     except SystemExit:
         state.write(phase=Phase.ENDED, message="asked to end")
+    except LinkLostError as error:
+        lost = Problem.CONNECTION_LOST.value
+        state.write(phase=Phase.FAULTED, problem=lost, message=str(error))
     except LinkError as error:
         state.write(
             phase=Phase.FAULTED, problem=Problem.ROBOT_NOT_RUNNING.value, message=str(error)
@@ -198,6 +202,7 @@ class _ServoLoop:
         self._repeated_cycles = 0
         self._last_sent_s = math.nan
         self._clock_offset_s = math.inf
+        self._end_by_s: float | None = None
 
     def run(self) -> None:
         """Connect, then serve until a problem or the end."""
@@ -212,8 +217,9 @@ class _ServoLoop:
             arrived_s = time.monotonic()
             self._late_cycles += arrived_s - deadline_s > self._period_s / 2
             deadline_s = arrived_s + self._period_s
-            while self._commands.poll():
-                self._obey(self._commands.recv())
+            self._take_commands()
+            if self._ended():
+                return
             reading = self._link.read()
             self._follow_clock(arrived_s - reading.controller_time_s)
             problem = problem_of(reading, self._config.max_state_age_s)
@@ -228,11 +234,36 @@ class _ServoLoop:
                 return
             self._publish(reading, Phase.IDLE if self._streamer is None else Phase.STREAMING)
 
+    def _take_commands(self) -> None:
+        if self._end_by_s is not None:
+            return
+        try:
+            while self._commands.poll():
+                self._obey(self._commands.recv())
+        except (EOFError, OSError):
+            self._begin_end("the driver is gone")
+
+    def _begin_end(self, why: str) -> None:
+        """Brake along the trajectory before the program is stopped."""
+        self._message = why
+        self._end_by_s = time.monotonic() + _ORDERLY_END_S
+        if self._streamer is not None:
+            self._streamer.trajectory.stop()
+
+    def _ended(self) -> bool:
+        if self._end_by_s is None:
+            return False
+        at_rest = self._streamer is None or self._streamer.trajectory.finished
+        if at_rest or time.monotonic() > self._end_by_s:
+            self._state.write(phase=Phase.ENDED, message=self._message)
+            return True
+        return False
+
     def _obey(self, command: tuple[Any, ...]) -> None:
         name, *arguments = command
         if name == "end":
-            raise SystemExit
-        if name == "activate":
+            self._begin_end("asked to end")
+        elif name == "activate":
             self._take_over()
         elif self._streamer is None:
             return

@@ -192,14 +192,12 @@ def _driver_killed(name: str, victims: tuple[str, ...], most_mm: float) -> Fault
                     emulator.address,
                 ],
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
             )
             try:
-                if process.stdout is None:
-                    raise RehearsalError("no output of the driver")
-                pids = json.loads(process.stdout.readline())
+                pids = _announced_pids(process)
                 emulator.api.request("record_start")
-                deadline_s = time.monotonic() + 30.0
+                deadline_s = time.monotonic() + 60.0
                 while not _fast(emulator):
                     if time.monotonic() > deadline_s:
                         raise RehearsalError("the driver never moved")
@@ -221,6 +219,17 @@ def _driver_killed(name: str, victims: tuple[str, ...], most_mm: float) -> Fault
         return FaultResult(name, "arm stops, program ended", seen, travel, None, passed)
 
     return FaultCase(name, run, own_robot=True)
+
+
+def _announced_pids(process: subprocess.Popen[bytes]) -> dict[str, int]:
+    """The driver's JSON line; the library writes lines of its own to the same place."""
+    if process.stdout is None or process.stderr is None:
+        raise RehearsalError("no output of the driver")
+    for line in process.stdout:
+        if line.startswith(b"{"):
+            pids: dict[str, int] = json.loads(line)
+            return pids
+    raise RehearsalError(f"the driver ended: {process.stderr.read().decode()[-400:]}")
 
 
 def _fast(emulator: EmulatorProcess) -> bool:

@@ -23,7 +23,7 @@ from equi_control.servo_loop import ServoConfig
 from equi_control.shared_state import Phase
 
 EPISODE = "rehearsal"
-_PATIENCE_S = 40.0
+_PATIENCE_S = 90.0
 
 
 class RehearsalError(RuntimeError):
@@ -45,7 +45,10 @@ class Rig:
         link = LinkConfig(self.emulator.address)
         if "watchdog_hz" in self._servo_settings:
             link = replace(link, watchdog_hz=self._servo_settings.pop("watchdog_hz"))
-        self.config = DriverConfig(ServoConfig(link, **self._servo_settings))
+        # A loaded machine may need long to start a process; nothing here measures that.
+        self.config = DriverConfig(
+            ServoConfig(link, **self._servo_settings), connect_timeout_s=_PATIENCE_S
+        )
         self.driver = Driver(self.config)
         self.driver.connect()
         return self

@@ -104,6 +104,8 @@ class SafetySystem:
         """Dashboard answer to "brake release"; powers on first if need be, as the robot does."""
         if self.safety_mode is not SafetyMode.NORMAL or self.robot_mode is RobotMode.RUNNING:
             return "Brake releasing"
+        if self._pending is not None and self._pending[1] is RobotMode.RUNNING:
+            return "Brake releasing"  # already under way
         wait_s = self._delays.brake_release_s
         if self.robot_mode is not RobotMode.IDLE:
             wait_s += self._delays.power_on_s
