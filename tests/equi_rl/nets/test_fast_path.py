@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 import torch
+from torch.nn import functional
 
 from equi_rl.nets import dense
 from equi_rl.nets.agent import agent_configs
@@ -18,7 +19,15 @@ from equi_rl.nets.config import (
     tiny_config,
 )
 from equi_rl.nets.equivariance import random_histories, run_actor, run_critic
-from equi_rl.nets.networks import Actor, ActorCritic, Critic, LstmState, initial_state
+from equi_rl.nets.layers import Dense
+from equi_rl.nets.networks import (
+    Actor,
+    ActorCritic,
+    Critic,
+    LstmState,
+    initial_state,
+    normalise_observation,
+)
 from equi_rl.nets.packing import EpisodeLayout
 
 VARIANTS = [
@@ -176,3 +185,38 @@ def test_the_continuous_actor_refuses_a_discrete_config():
         Actor(grid_config())
     with pytest.raises(ArchitectureError, match=r"network.actions"):
         ActorCritic(dataclasses.replace(tiny_config()))
+
+
+def test_the_hand_written_backward_pass_equals_autograd_at_full_size():
+    torch.manual_seed(0)
+    config = reference_config("C4")
+    depth, holding = torch.rand(3, 84, 84) * 0.3, torch.tensor([0.0, 1.0, 1.0])
+    source, layers = 2, []
+    for width, kernel in zip(config.encoder_channels, config.encoder_kernels, strict=True):
+        weight = torch.randn(width, source, kernel, kernel) * (2.0 / (source * kernel**2)) ** 0.5
+        layers.append(Dense(weight.requires_grad_(), (0.1 * torch.randn(width)).requires_grad_()))
+        source = width
+    parameters = [tensor for layer in layers for tensor in layer]
+    observation = torch.stack([depth, holding[:, None, None].expand_as(depth)], dim=1)
+    features = normalise_observation(config, observation)
+    for layer, stride in zip(layers, config.encoder_strides, strict=True):
+        features = torch.relu(functional.conv2d(features, layer.weight, layer.bias, stride))
+    pull = torch.randn(3, 128)
+    wanted = torch.autograd.grad((pull * features.flatten(1)).sum(), parameters)
+    fast = dense.encode(config, tuple(layers), dense.prepare_depth(config, depth, holding))
+    found = torch.autograd.grad((pull * fast).sum(), parameters)
+    torch.testing.assert_close(fast, features.flatten(1), atol=1e-5, rtol=1e-4)
+    for one, two in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, two, atol=1e-4 * float(two.abs().max()), rtol=1e-3)
+
+
+def test_bfloat16_is_close_where_it_is_chosen_and_float32_is_the_fallback():
+    torch.manual_seed(0)
+    config = tiny_config()
+    weights = Actor(config).dense().history.encoder
+    frames = dense.prepare_depth(config, torch.rand(5, 16, 16) * 0.3, torch.zeros(5))
+    exact = dense.encode(config, weights, frames)
+    rough = dense.encode(config, weights, frames, dtype=torch.bfloat16)
+    assert rough.dtype == torch.float32
+    assert (rough - exact).abs().max() < 0.05 * exact.abs().max()
+    assert dense.convolution_dtype() in (torch.float32, torch.bfloat16)
