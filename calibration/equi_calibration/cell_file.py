@@ -1,26 +1,28 @@
 """The cell's calibration settings: which cameras, which board, where it is held, and the limits.
 
-One YAML file per cell, `calibration/cells/<cell>.yaml`. Reading is strict: an unknown, missing or
-senseless field is refused by its name.
+They are the `calibration` section of the cell file (`launch/cells/<cell>.yaml`); serial numbers and
+cloud topics come from its `cameras` section. Reading is strict: an unknown, missing or senseless
+field is refused by its name.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from equi_calibration.board import BoardSpec
 from equi_calibration.detection import ViewGate
 from equi_calibration.errors import CalibrationError, CellFileError
-from equi_core.geometry import pose_matrix, quaternion_xyzw_to_matrix
+from equi_core.cell_file import CellFile
+from equi_core.cell_file import CellFileError as CoreCellFileError
+from equi_core.geometry import pose_matrix, quaternion_xyzw, quaternion_xyzw_to_matrix
 
 FloatArray = NDArray[np.float64]
 
@@ -37,6 +39,19 @@ class Pose:
         """As a transform (4, 4)."""
         rotation = quaternion_xyzw_to_matrix(self.quaternion_xyzw)
         return pose_matrix(self.position_m, rotation)
+
+
+@dataclass(frozen=True)
+class CameraTopics:
+    """Where one camera's images come from, and roughly where it stands."""
+
+    optical_frame: str
+    image_topic: str
+    camera_info_topic: str
+    position_m: tuple[float, float, float]
+    """Optical centre in base_link by tape measure; centimetres will do."""
+    target_m: tuple[float, float, float]
+    """A point in base_link that the camera looks at; its image is upright."""
 
 
 @dataclass(frozen=True)
@@ -179,17 +194,62 @@ class CellSettings:
 
 
 def load_cell(path: Path) -> CellSettings:
-    """Read a cell's file."""
-    if not path.is_file():
-        raise CellFileError(f"no cell file at {path}; copy calibration/cells/sim.yaml and edit it")
+    """Read the calibration settings of a cell file."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise CellFileError(f"{path} is not YAML: {error}") from error
+        file = CellFile.load(path)
+    except CoreCellFileError as error:
+        raise CellFileError(str(error)) from error
+    data = file.section("calibration")
     try:
-        return _build(CellSettings, data, "")
+        if not data:
+            raise CellFileError(
+                "it has no section 'calibration'; copy the one of launch/cells/sim.yaml and edit it"
+            )
+        topics = data.pop("cameras", None)
+        if not isinstance(topics, Mapping) or set(topics) != set(file.camera_names):
+            raise CellFileError(
+                f"'calibration.cameras' must describe exactly the cameras {file.camera_names}"
+            )
+        cameras = [
+            _camera(name, file.section("cameras")[name], topics[name]) for name in file.camera_names
+        ]
+        return _build(CellSettings, {**data, "cell": file.name, "cameras": cameras}, "calibration.")
     except CellFileError as error:
         raise CellFileError(f"{path}: {error}") from error
+
+
+def _camera(name: str, device: Mapping[str, Any], data: Any) -> CameraSettings:
+    topics: CameraTopics = _build(CameraTopics, data, f"calibration.cameras.{name}.")
+    serial, cloud_topic = device.get("serial"), device.get("topic")
+    if not serial or not isinstance(serial, str):
+        raise CellFileError(
+            f"'cameras.{name}.serial' is {serial!r}; write the serial number of the device's label"
+        )
+    return CameraSettings(
+        name,
+        serial,
+        topics.optical_frame,
+        _looking_at(topics.position_m, topics.target_m),
+        topics.image_topic,
+        topics.camera_info_topic,
+        str(cloud_topic),
+    )
+
+
+def _looking_at(position_m: Sequence[float], target_m: Sequence[float]) -> Pose:
+    """Pose of an upright camera (x right, y down, z forward) that looks at a point."""
+    z = np.subtract(target_m, position_m)
+    right = np.cross(z, [0.0, 0.0, 1.0])
+    if np.linalg.norm(right) < 1e-6:
+        raise CellFileError(
+            f"a camera at {tuple(position_m)} looking at {tuple(target_m)} looks straight up or "
+            "down; move one of the two by a centimetre"
+        )
+    z, x = z / np.linalg.norm(z), right / np.linalg.norm(right)
+    quaternion = quaternion_xyzw(np.column_stack([x, np.cross(z, x), z]))
+    px, py, pz = (float(value) for value in position_m)
+    qx, qy, qz, qw = (float(value) for value in quaternion)
+    return Pose((px, py, pz), (qx, qy, qz, qw))
 
 
 def _build(cls: type[Any], data: Any, prefix: str) -> Any:
@@ -225,14 +285,7 @@ def _value(kind: str, value: Any, path: str) -> Any:
     if kind in _NESTED:
         return _build(_NESTED[kind], value, f"{path}.")
     if kind.startswith("tuple[CameraSettings"):
-        if not isinstance(value, list) or not value:
-            raise CellFileError(f"'{path}' must be a list of cameras")
-        cameras = tuple(
-            _build(CameraSettings, item, f"{path}[{index}].") for index, item in enumerate(value)
-        )
-        if len({camera.name for camera in cameras}) != len(cameras):
-            raise CellFileError(f"'{path}' names a camera twice")
-        return cameras
+        return tuple(value)  # built from two sections already
     if kind.startswith("tuple[float"):
         length = kind.count("float")
         if isinstance(value, list) and len(value) == length and all(map(_is_number, value)):

@@ -70,6 +70,7 @@ def collect_dataset(
     *,
     progress: Progress | None = None,
     look_at_scene: Callable[[DatasetWriter], None] | None = None,
+    robot_serial: str = "",
 ) -> Dataset:
     """Visit the poses and write a dataset.
 
@@ -82,6 +83,7 @@ def collect_dataset(
             arm by hand (it should block until the operator confirms).
         progress: called after each stop.
         look_at_scene: called at the end to add clouds of the table.
+        robot_serial: as the robot reports it; the cell file's if empty.
     """
     require_right_devices(cell, cameras)
     detector = BoardDetector(cell.board, cell.view_gate)
@@ -101,7 +103,7 @@ def collect_dataset(
         folder,
         cell=cell.cell,
         created_utc=now,
-        robot_serial=cell.robot_serial,
+        robot_serial=robot_serial or cell.robot_serial,
         board=cell.board,
         cameras=records,
     ) as writer:

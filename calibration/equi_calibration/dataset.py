@@ -33,6 +33,8 @@ FloatArray = NDArray[np.float64]
 FORMAT = "equi-calibration-dataset"
 VERSION = 1
 INDEX_FILE = "dataset.json"
+SYNTHETIC_SERIAL = "synthetic"
+"""Robot serial of synthetic datasets; they never become the calibration of a cell by default."""
 
 
 @dataclass(frozen=True, eq=False)

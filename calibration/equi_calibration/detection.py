@@ -22,6 +22,8 @@ FloatArray = NDArray[np.float64]
 _FEWEST_CORNERS_FOR_A_POSE = 6
 # Corners nearer to the image border than this were refined with half a window.
 _BORDER_PX = 6.0
+_STRAY_PX = 0.35
+_STRAY_FACTOR = 3.5
 # Below this width a marker's cells come out at two or three pixels and are read too rarely.
 _WIDTH_TO_DECODE_PX = 1000
 
@@ -141,6 +143,29 @@ class BoardDetector:
         refined = cv2.cornerSubPix(grey, start, (window, window), (-1, -1), stop)
         return refined.reshape(-1, 2).astype(np.float64)
 
+    def _without_strays(
+        self,
+        ids: NDArray[np.int64],
+        pixels: FloatArray,
+        pose: FloatArray,
+        rms: float,
+        intrinsics: Intrinsics,
+    ) -> tuple[NDArray[np.int64], FloatArray, FloatArray, float]:
+        """Leave out single corners that do not fit the board which the others form.
+
+        In an oblique view the refinement of a corner sometimes slides along an edge.
+        """
+        projected = intrinsics.project(self._corners_m[ids] @ pose[:3, :3].T + pose[:3, 3])
+        errors = np.linalg.norm(projected - pixels, axis=1)
+        good = errors < max(_STRAY_PX, _STRAY_FACTOR * float(np.median(errors)))
+        kept = ids[good]
+        points = self._corners_m[kept]
+        if good.all() or len(kept) < max(_FEWEST_CORNERS_FOR_A_POSE, 0.7 * len(ids)):
+            return ids, pixels, pose, rms
+        if np.linalg.matrix_rank(points - points[0], tol=1e-6) < 2:
+            return ids, pixels, pose, rms
+        return (kept, pixels[good], *board_pose(points, pixels[good], intrinsics))
+
     def _judge(
         self,
         grey: NDArray[np.uint8],
@@ -151,7 +176,11 @@ class BoardDetector:
         points = self._corners_m[ids]
         if np.linalg.matrix_rank(points - points[0], tol=1e-6) < 2:
             return Detection(ids, pixels, rejections=("partial: only one row of corners seen",))
-        pose, rms = board_pose(points, pixels, intrinsics)
+        try:
+            pose, rms = board_pose(points, pixels, intrinsics)
+            ids, pixels, pose, rms = self._without_strays(ids, pixels, pose, rms, intrinsics)
+        except BoardError as error:
+            return Detection(ids, pixels, rejections=(f"inconsistent: {error}",))
         centre = (pose @ np.append(self.board.centre_m, 1.0))[:3]
         cosine = abs(float(pose[:3, 2] @ centre) / float(np.linalg.norm(centre)))
         tilt_deg = float(np.degrees(np.arccos(np.clip(cosine, 0.0, 1.0))))
@@ -195,8 +224,6 @@ def board_pose(
     count, rotations, translations, _ = cv2.solvePnPGeneric(
         points_board_m, pixels, matrix, distortion, flags=cv2.SOLVEPNP_IPPE
     )
-    if count == 0:
-        raise BoardError("no pose fits the corners; are they those of one flat board?")
     best, best_rms = np.eye(4), np.inf
     # A plane has two candidate poses; the one that fits better after refinement is kept.
     for rotation, translation in zip(rotations, translations, strict=True):
@@ -208,6 +235,8 @@ def board_pose(
         if rms < best_rms and float(position.ravel()[2]) > 0.0:
             best = pose_matrix(position.ravel(), rotvec_to_matrix(rotvec.ravel()))
             best_rms = rms
+    if count == 0 or not np.isfinite(best_rms):
+        raise BoardError("no pose fits the corners; are they those of one flat board?")
     return best, best_rms
 
 

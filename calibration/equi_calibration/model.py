@@ -274,7 +274,7 @@ def linearise(problem: Problem, layout: Layout) -> tuple[FloatArray, FloatArray]
 
 
 def skew(vectors: FloatArray) -> FloatArray:
-    """Matrices (..., 3, 3) with skew(a) b = a x b."""
+    """Matrices (..., 3, 3) of vectors (..., 3) whose product with b is the cross product with b."""
     matrix = np.zeros((*vectors.shape[:-1], 3, 3))
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
     matrix[..., 0, 1], matrix[..., 0, 2], matrix[..., 1, 2] = -z, y, -x

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from equi_calibration.closed_form import Estimate
 from equi_calibration.errors import CalibrationError
+from equi_calibration.intrinsics import Intrinsics
 from equi_calibration.problem import Problem, View
 from equi_calibration.refine import RefineOptions, Solution, refine
 from equi_core.geometry import (
@@ -24,6 +25,9 @@ from equi_core.geometry import (
 FloatArray = NDArray[np.float64]
 
 _FOLDS = 5
+# A view that cannot place the board better than this does not measure the calibration's error.
+LARGEST_SIGMA_M = 1.5e-3
+_FEWEST_SHARED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +43,7 @@ class HoldOut:
     pixel_px: Mapping[str, float]
     """Per camera: RMS of held-out corners, per coordinate."""
     cross_camera_mm: float
-    """RMS distance between one held-out board seen by two cameras; NaN if no pose was shared."""
+    """RMS distance between one held-out board seen by two cameras; NaN if few poses were shared."""
     shared_poses: int
     poses: int
 
@@ -74,7 +78,7 @@ def hold_out(solution: Solution, reference_m: FloatArray, options: RefineOptions
         {name: float(np.degrees(_rms(error.rotation_rad))) for name, error in errors.items()},
         {name: 1000 * max(error.position_m, default=np.nan) for name, error in errors.items()},
         {name: _rms(error.pixel_px) for name, error in errors.items()},
-        1000 * _rms(distances),
+        1000 * _rms(distances) if len(distances) >= _FEWEST_SHARED else float("nan"),
         len(distances),
         tested,
     )
@@ -86,23 +90,26 @@ def _measure(
     centre = held.board.centre_m[None]
     seen: dict[int, list[FloatArray]] = {}
     for view in held.views:
-        predicted = _predicted(held, fitted.estimate, view)
-        measured = _seen(held, fitted, view, predicted)
+        predicted = predicted_pose(held, fitted.estimate, view)
+        lens = fitted.intrinsics[view.camera]
+        corners = transform_points(predicted, held.board.corners_m()[view.corner_ids])
+        error = errors[view.camera]
+        error.pixel_px.extend((lens.project(corners) - view.corners_px).ravel().tolist())
+        measured, sigma = seen_pose(held, lens, view, predicted, fitted.noise.pixel_px)
+        if sigma > LARGEST_SIGMA_M:
+            continue
         change = invert(predicted) @ measured
         at_centre = transform_points(predicted, centre) - transform_points(measured, centre)
-        error = errors[view.camera]
         error.position_m.append(float(np.linalg.norm(at_centre)))
         error.rotation_rad.append(float(np.linalg.norm(matrix_to_rotvec(change[:3, :3]))))
-        corners = transform_points(predicted, held.board.corners_m()[view.corner_ids])
-        pixels = fitted.intrinsics[view.camera].project(corners)
-        error.pixel_px.extend((pixels - view.corners_px).ravel().tolist())
         base_from_board = fitted.estimate.base_from_camera[view.camera] @ measured
         seen.setdefault(view.pose_index, []).append(transform_points(base_from_board, centre)[0])
     for places in seen.values():
         distances.extend(float(np.linalg.norm(places[0] - other)) for other in places[1:])
 
 
-def _predicted(problem: Problem, estimate: Estimate, view: View) -> FloatArray:
+def predicted_pose(problem: Problem, estimate: Estimate, view: View) -> FloatArray:
+    """camera_from_board (4, 4) as robot and calibration say."""
     return (
         invert(estimate.base_from_camera[view.camera])
         @ problem.base_from_tcp[view.pose_index]
@@ -110,21 +117,29 @@ def _predicted(problem: Problem, estimate: Estimate, view: View) -> FloatArray:
     )
 
 
-def _seen(held: Problem, fitted: Solution, view: View, predicted: FloatArray) -> FloatArray:
-    """camera_from_board of the view alone, searched from the prediction.
+def seen_pose(
+    problem: Problem, lens: Intrinsics, view: View, predicted: FloatArray, pixel_px: float
+) -> tuple[FloatArray, float]:
+    """camera_from_board (4, 4) of the view alone, and the uncertainty of its position [m].
 
-    A single view of a plane has two candidate poses; which of them is meant is known here.
+    Searched from the prediction: a single view of a plane has two candidate poses, and which of
+    them is meant is known here. The uncertainty follows from the corners' noise `pixel_px`.
     """
-    lens = fitted.intrinsics[view.camera]
+    points = problem.board.corners_m()[view.corner_ids]
     rotvec, position = cv2.solvePnPRefineLM(
-        held.board.corners_m()[view.corner_ids],
+        points,
         view.corners_px,
         lens.matrix,
         lens.distortion_array,
         matrix_to_rotvec(predicted[:3, :3]).reshape(3, 1),
         predicted[:3, 3].reshape(3, 1).copy(),
     )
-    return pose_matrix(position.ravel(), rotvec_to_matrix(rotvec.ravel()))
+    _, jacobian = cv2.projectPoints(points, rotvec, position, lens.matrix, lens.distortion_array)
+    by_pose = np.asarray(jacobian, dtype=np.float64)[:, :6]
+    covariance = pixel_px**2 * np.linalg.pinv(by_pose.T @ by_pose)
+    # The board's origin is one of its corners; its centre is known at least as well.
+    sigma = float(np.sqrt(np.trace(covariance[3:, 3:])))
+    return pose_matrix(position.ravel(), rotvec_to_matrix(rotvec.ravel())), sigma
 
 
 def _rms(values: list[float]) -> float:
