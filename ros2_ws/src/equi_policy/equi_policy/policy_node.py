@@ -53,6 +53,7 @@ from equi_policy.session import (
 
 REFUSED_EXIT_CODE = 3
 _DIAGNOSTICS_PERIOD_S = 1.0
+_MOST_REJECTIONS = 10
 
 
 class PolicyNode(Node):
@@ -175,6 +176,12 @@ class PolicyNode(Node):
             self.get_logger().warning(
                 f"step {wish.step_index} was rejected: {'; '.join(message.reasons)}"
             )
+            if self.session.rejected_in_a_row >= _MOST_REJECTIONS:
+                self.broken = (
+                    f"the driver rejected step {wish.step_index} {_MOST_REJECTIONS} times: "
+                    f"{'; '.join(message.reasons)}"
+                )
+            return
         self.closed_steps.append(message)
         self.episodes.after_step(message)
 

@@ -3,7 +3,8 @@
 The policy's memory belongs to an episode id. It advances exactly once per step, on the first fresh
 observation that was taken after the last command was executed; a repeated, skipped, stale or
 foreign observation is refused with a reason and changes nothing. The action fed back to the policy
-is the one that the driver reports as executed, never the wish.
+is the one that the driver reports as executed, never the wish; a step that the driver rejected never
+happened, so the memory returns to where it was and the step is decided anew.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class ExecutedStep:
     step_index: int
     delta: MetricDelta
     moved: bool
-    """False if the command was rejected: then the delta says nothing."""
+    """False if the command was rejected: then nothing happened and the delta says nothing."""
     end_ns: int
 
 
@@ -129,7 +130,10 @@ class _Running(Generic[State]):
     executed_ns: int = -1
     """When the last executed step ended; an older image shows the world before it."""
     last_sequence: int = -1
-    closedness: float = 0.0
+    before: State | None = None
+    """Memory before the step under way, to return to if nothing comes of it."""
+    rejected: int = 0
+    """Commands rejected in a row."""
 
 
 class PolicySession(Generic[State]):
@@ -157,6 +161,11 @@ class PolicySession(Generic[State]):
     def awaiting_execution(self) -> bool:
         """Whether a command is under way."""
         return self._running is not None and self._running.awaiting is not None
+
+    @property
+    def rejected_in_a_row(self) -> int:
+        """How often the driver has rejected the present step."""
+        return 0 if self._running is None else self._running.rejected
 
     @property
     def memory(self) -> State | None:
@@ -195,6 +204,7 @@ class PolicySession(Generic[State]):
         self._running = dataclasses.replace(
             running,
             memory=result.state,
+            before=running.memory,
             next_step=seen.step_index + 1,
             awaiting=seen.step_index,
             last_sequence=seen.sequence,
@@ -218,18 +228,27 @@ class PolicySession(Generic[State]):
             or step.step_index != running.awaiting
         ):
             return False
-        delta = step.delta
         if not step.moved:
-            # Nothing moved; the gripper is where the last executed step left it.
-            delta = MetricDelta(running.closedness, (0.0, 0.0, 0.0), 0.0)
-        action = encode(delta, self.policy.contract.action)
+            # The step never happened: forget it, and decide anew on the next observation.
+            self._running = dataclasses.replace(
+                running,
+                memory=running.before,
+                before=None,
+                next_step=step.step_index,
+                awaiting=None,
+                executed_ns=step.end_ns,
+                rejected=running.rejected + 1,
+            )
+            return True
+        action = encode(step.delta, self.policy.contract.action)
         memory: Any = running.memory
         self._running = dataclasses.replace(
             running,
             memory=memory.with_executed(action),
+            before=None,
             awaiting=None,
             executed_ns=step.end_ns,
-            closedness=delta.closedness,
+            rejected=0,
         )
         return True
 
