@@ -56,7 +56,9 @@ def replay(record: Path, policy: Any) -> list[ReplayedStep]:
     commands = [m for topic, m in events if topic == "delta_command"]
     if not commands:
         raise ReplayError(f"{record} holds no command; record an episode with --record")
-    executed = {m.requested.step_index: m for topic, m in events if topic == "executed_command"}
+    executed = {
+        m.requested.observation_sequence: m for topic, m in events if topic == "executed_command"
+    }
     session: PolicySession[Any] = PolicySession(policy, SessionLimits(max_observation_age_s=1e9))
     session.begin(commands[0].episode_id)
     steps = []
@@ -74,7 +76,7 @@ def replay(record: Path, policy: Any) -> list[ReplayedStep]:
             delta = answer.delta
             replayed = (delta.closedness, *delta.step_m, delta.yaw_rad)
         steps.append(ReplayedStep(command.step_index, _step_of(command), replayed))
-        report = executed.get(command.step_index)
+        report = executed.get(command.observation_sequence)
         if report is None:
             break
         session.executed(

@@ -3,8 +3,8 @@
 The policy's memory belongs to an episode id. It advances exactly once per step, on the first fresh
 observation that was taken after the last command was executed; a repeated, skipped, stale or
 foreign observation is refused with a reason and changes nothing. The action fed back to the policy
-is the one that the driver reports as executed, never the wish; a step that the driver rejected never
-happened, so the memory returns to where it was and the step is decided anew.
+is the one that the driver reports as executed, never the wish; a step that the driver rejected
+never happened, so the memory returns to where it was and the step is decided anew.
 """
 
 from __future__ import annotations
