@@ -39,6 +39,9 @@ setup(
             "scene_node = equi_cell_sim.scene_node:main",
             "expert_policy_node = equi_cell_sim.expert_policy_node:main",
         ],
-        "equi.benchmarks": ["servo = equi_cell_sim.rehearsal.servo_bench:run"],
+        "equi.benchmarks": [
+            "observation = equi_cell_sim.observation_check:run",
+            "servo = equi_cell_sim.rehearsal.servo_bench:run",
+        ],
     },
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numba
 import numpy as np
@@ -60,7 +61,7 @@ class DepthCamera:
         self._disparity = np.empty(shape)
         self._index = np.empty(shape, dtype=np.int64)
         self._normal = np.zeros((*shape, 3))
-        self._noise_fields = self._draw_noise_fields(shape)
+        self._noise_fields = _noise_fields(shape, noise.correlation_px)
         self._parameters = np.array(
             [
                 noise.subpixel_px,
@@ -117,13 +118,14 @@ class DepthCamera:
             _shade(self._index, self._normal, table.colour, np.array(TABLE_COLOUR), _LIGHT, colour)
         return DepthFrame(units, noise.depth_unit_m, colour)
 
-    def _draw_noise_fields(self, shape: tuple[int, int]) -> NDArray[np.float32]:
-        """A few unit-variance fields; each frame takes one of them, shifted at random."""
-        fields = self._rng.standard_normal((_NOISE_FIELDS, *shape))
-        if self.noise.correlation_px > 0:
-            sigma = (0.0, self.noise.correlation_px, self.noise.correlation_px)
-            fields = ndimage.gaussian_filter(fields, sigma, mode="wrap")
-        return (fields / fields.std()).astype(np.float32)
+
+@lru_cache(maxsize=4)
+def _noise_fields(shape: tuple[int, int], correlation_px: float) -> NDArray[np.float32]:
+    """A few unit-variance fields; each frame takes one of them, shifted at random."""
+    fields = np.random.default_rng(0).standard_normal((_NOISE_FIELDS, *shape))
+    if correlation_px > 0:
+        fields = ndimage.gaussian_filter(fields, (0.0, correlation_px, correlation_px), mode="wrap")
+    return (fields / fields.std()).astype(np.float32)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -38,7 +38,7 @@ from equi_core.contract import ContractError
 from equi_policy import qos
 from equi_policy.deployed_policy import DeployedPolicy
 from equi_policy.episode_server_node import EpisodeServer
-from equi_policy.errors import PolicyError
+from equi_policy.errors import PolicyError, WeightsError
 from equi_policy.latency import LatencyBook
 from equi_policy.session import (
     EXPECTED_REFUSALS,
@@ -100,7 +100,11 @@ class PolicyNode(Node):
         blank = np.full((2, size, size), 0.2, dtype=np.float32)
         blank[1] = 0.0
         for _ in range(3):
-            policy.step(blank, policy.initial_state())
+            action = policy.step(blank, policy.initial_state()).action
+        if not np.isfinite(action).all():
+            raise WeightsError(
+                str(folder), f"answers {action.tolist()} to a bare table; export the policy again"
+            )
         return policy
 
     def _connect(self) -> None:
