@@ -156,6 +156,7 @@ def test_grandchildren_are_stopped_with_their_parent(start, launch_file, until_d
     launch.signal(signal.SIGINT)
     assert launch.finish() == 0
     until_dead(grandchild, within_s=0.0)
+    assert "had left its process group" not in launch.output, "stopped with its group"
 
 
 @pytest.mark.parametrize("more", ["", ", start_new_session=True"])
