@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
+import pickle
 
 import pytest
 
@@ -33,6 +35,12 @@ def test_a_contract_survives_json_and_a_file(tmp_path):
     assert PolicyContract.load(tmp_path / "contract.json") == contract
     assert PolicyContract.from_json(contract.to_json()) == contract
     assert list(tmp_path.iterdir()) == [tmp_path / "contract.json"]
+
+
+def test_a_contract_can_be_sent_to_another_process_and_copied():
+    contract = a_contract()
+    assert pickle.loads(pickle.dumps(contract)) == contract
+    assert copy.deepcopy(contract) == contract
 
 
 def test_the_defaults_are_the_papers():

@@ -10,7 +10,8 @@ import torch
 from equi_rl.agents.learner import DivergedError, require_finite
 from equi_rl.nets.checkpoint import load_checkpoint
 from equi_rl.robot_config import AGENTS, Preset, RobotConfigError, robot_run
-from equi_rl.robot_trainer import RobotTrainer, RunFolderError
+from equi_rl.robot_trainer import RobotTrainer
+from equi_rl.run_folder import RunFolderError
 
 
 def a_tiny_run(**changes):
@@ -50,10 +51,9 @@ def test_a_run_that_was_killed_ends_like_one_that_was_not(tmp_path):
     straight.train()
     killed = RobotTrainer(a_tiny_run(), tmp_path / "killed")
     with pytest.raises(Killed):
-        killed.train(killed_after(rounds=3))  # one round after the checkpoint of round 2
-    continued = RobotTrainer(a_tiny_run(), tmp_path / "killed", resume=True)
-    assert continued.progress.rounds == 2
-    continued.train()
+        killed.train(report=killed_after(rounds=3))  # one round after the checkpoint of round 2
+    continued = RobotTrainer(a_tiny_run(), tmp_path / "killed")
+    continued.train(resume=True)
 
     assert continued.progress.environment_steps == straight.progress.environment_steps
     one, two = (
@@ -70,13 +70,12 @@ def test_a_run_that_was_killed_ends_like_one_that_was_not(tmp_path):
 
 
 def test_a_folder_is_not_used_twice_and_not_by_another_run(tmp_path):
-    RobotTrainer(a_tiny_run(), tmp_path / "run")
+    with pytest.raises(Killed):
+        RobotTrainer(a_tiny_run(), tmp_path / "run").train(report=killed_after(rounds=0))
     with pytest.raises(RunFolderError, match="--resume"):
-        RobotTrainer(a_tiny_run(), tmp_path / "run")
+        RobotTrainer(a_tiny_run(), tmp_path / "run").train()
     with pytest.raises(RunFolderError, match="rounds"):
-        RobotTrainer(a_tiny_run(rounds=5), tmp_path / "run", resume=True)
-    with pytest.raises(RunFolderError, match="no run"):
-        RobotTrainer(a_tiny_run(), tmp_path / "nothing", resume=True)
+        RobotTrainer(a_tiny_run(rounds=5), tmp_path / "run").train(resume=True)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +101,31 @@ def test_a_random_expert_cannot_label_for_the_shipping_preset():
 
     with pytest.raises(RobotConfigError, match="nearest"):
         a_tiny_run(first_choice=FirstChoice.RANDOM)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["equi-rsac", "rad-crop-rsac"])
+def test_soft_actor_critic_trains_after_a_warm_start_and_resumes(tmp_path, agent):
+    run = robot_run(
+        "block_picking",
+        Preset.FAST,
+        agent=agent,
+        demonstrations=2,
+        warm_up_updates=1,
+        rounds=3,
+        episodes_per_round=1,
+        updates_per_round=1,
+        batch_episodes=2,
+        demonstrations_per_batch=1,
+        evaluate_every=1,
+        evaluation_episodes=1,
+    )
+    with pytest.raises(Killed):
+        RobotTrainer(run, tmp_path / "run").train(report=killed_after(rounds=1))
+    summary = RobotTrainer(run, tmp_path / "run").train(resume=True)
+    assert summary["rounds"] == 3
+    assert summary["updates"] == 4
+    load_checkpoint(tmp_path / "run" / "checkpoints" / "round_000003").build_critic()
 
 
 @pytest.mark.parametrize("agent", AGENTS)

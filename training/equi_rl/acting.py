@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from equi_rl.augment import centre_crop
 from equi_rl.nets import dense
 from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.distributions import sample, squash
@@ -57,6 +58,8 @@ class ActingPolicy:
         """
         with torch.inference_mode():
             picture = torch.from_numpy(np.ascontiguousarray(observation))[None]
+            # Agents trained on random windows of larger pictures act on the middle one.
+            picture = centre_crop(picture[0], self.config.observation_size)[None]
             frames = dense.prepare_observation(self.config, picture)
             features = dense.encode(self.config, self._weights.history.encoder, frames)
             previous = torch.from_numpy(np.asarray(previous_action, dtype=np.float32))[None]

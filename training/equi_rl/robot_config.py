@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.sac import SacSettings
 from equi_rl.batch import Augmentation, PixelAugmentation
@@ -57,7 +58,6 @@ AGENTS: Mapping[str, AgentKind] = {
     "equi-critic-rsac": AgentKind(Combination.CRITIC_ONLY),
     "equi-cnn-rsac": AgentKind(Combination.PLAIN_LSTM),
     "rad-crop-rsac": AgentKind(Combination.PLAIN, PixelAugmentation.CROP),
-    "drq-shift-rsac": AgentKind(Combination.PLAIN, PixelAugmentation.SHIFT),
 }
 
 
@@ -138,6 +138,13 @@ class RobotRun:
         """How sampled episodes are transformed."""
         return Augmentation(rotate=self.rotate, pixels=self.kind.pixels)
 
+    @property
+    def contract(self) -> PolicyContract:
+        """What the agent sees and does; agents that crop are shown larger pictures."""
+        cropped = self.kind.pixels is PixelAugmentation.CROP
+        image = ImageSpec(size_px=CROP_SIZE_PX) if cropped else ImageSpec()
+        return PolicyContract(task=self.task, image=image)
+
     def to_mapping(self) -> dict[str, Any]:
         """JSON-able form, for the run folder."""
         return _plain(dataclasses.asdict(self))
@@ -176,6 +183,7 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
             initial_temperature=1e-3,
             target_entropy=-10.0,
             entropy_in_target=False,
+            demonstration_weight=0.3,
         ),
     },
     Preset.SHIP: {

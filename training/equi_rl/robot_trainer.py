@@ -14,12 +14,12 @@ folder documents itself:
 
 from __future__ import annotations
 
-import csv
-import json
+import dataclasses
 import logging
 import os
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from equi_core.contract import PolicyContract, Provenance
+from equi_core.contract import Provenance
 from equi_core.statistics import SuccessRate
-from equi_rl.agents.learner import ImitationLearner, Learner
+from equi_rl.agents.learner import ImitationLearner, Learner, SacLearner
 from equi_rl.batch import collate
 from equi_rl.code_version import code_version
 from equi_rl.collector import (
@@ -42,16 +42,16 @@ from equi_rl.collector import (
 )
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
-from equi_rl.nets.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
+from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from equi_rl.nets.config import reference_config
 from equi_rl.replay import EpisodeMemory
 from equi_rl.robot_config import SEEDS_PER_RUN, SELECTION_SEED, Preset, RobotRun
+from equi_rl.run_folder import RunFolder
 
 LOGGER = logging.getLogger(__name__)
 
-
-class RunFolderError(ValueError):
-    """A run folder that holds another run, or nothing to continue; says what to do."""
+Report = Callable[["Progress", dict[str, float]], None]
+"""Called after every round, and after every update of the warm start."""
 
 
 @dataclass
@@ -69,49 +69,60 @@ class Progress:
 
 
 class RobotTrainer:
-    """One run in one folder.
+    """One run in one folder; `train` starts it, or with `resume` goes on with it."""
 
-    Args:
-        run: what to train.
-        folder: run folder; created, or continued if `resume`.
-        resume: go on from the folder's last checkpoint.
-    """
-
-    def __init__(self, run: RobotRun, folder: Path, resume: bool = False) -> None:
-        self.run, self.folder = run, folder
-        _claim_folder(run, folder, resume)
+    def __init__(self, run: RobotRun, folder: Path) -> None:
+        self.run = run
+        self.folder = RunFolder(folder)
         torch.manual_seed(run.seed)
         self.rng = np.random.default_rng(run.seed)
         self.memory = EpisodeMemory(run.capacity, folder / "memory")
         self.progress = Progress()
         self.learner = make_learner(run)
-        if resume:
-            self._restore()
 
-    def train(self, report: Any = None) -> Progress:
-        """Run to the end; `report(progress, figures)` is called after every round."""
+    def train(self, *, resume: bool = False, report: Report | None = None) -> dict[str, Any]:
+        """Run to the end; returns the summary that is also written to the folder."""
         from torch.utils.tensorboard import SummaryWriter
 
-        started = time.monotonic() - self.progress.seconds
-        writer = SummaryWriter(str(self.folder / "tensorboard"))
-        config = CollectorConfig(self.run.task, ExpertConfig(first_choice=self.run.first_choice))
-        try:
-            with Collector(config) as collector:
-                if not len(self.memory):
-                    self._fill_memory(collector)
-                    self._warm_up(report)
-                while self.progress.rounds < self.run.rounds:
-                    figures = self._round(collector)
-                    self.progress.seconds = time.monotonic() - started
-                    if self.progress.rounds % self.run.evaluate_every == 0:
-                        figures["success"] = self._evaluate(collector).rate
-                    for name, value in figures.items():
-                        writer.add_scalar(name, value, self.progress.environment_steps)
-                    if report is not None:
-                        report(self.progress, figures)
-        finally:
-            writer.close()
-        return self.progress
+        with self.folder.claim(self.run.to_mapping(), resume=resume):
+            if self.folder.is_finished:
+                return self.folder.read_summary()
+            self._restore()
+            started = time.monotonic() - self.progress.seconds
+            writer = SummaryWriter(
+                str(self.folder.tensorboard), purge_step=self.progress.environment_steps
+            )
+            config = CollectorConfig(
+                self.run.task,
+                ExpertConfig(first_choice=self.run.first_choice),
+                env_options=(("contract", self.run.contract),),
+            )
+            try:
+                with Collector(config) as collector:
+                    self._train(collector, writer, started, report)
+            finally:
+                writer.close()
+            summary = {"best_successes": self.progress.best_successes, **vars(self.progress)}
+            self.folder.finish(summary)
+        return summary
+
+    def _train(
+        self, collector: Collector, writer: Any, started: float, report: Report | None
+    ) -> None:
+        if not len(self.memory):
+            self._fill_memory(collector)
+            for _ in range(self.run.warm_up_updates):
+                figures = self._update()
+                _tell(report, self.progress, figures)
+        while self.progress.rounds < self.run.rounds:
+            figures = self._round(collector)
+            self.progress.seconds = time.monotonic() - started
+            last = self.progress.rounds == self.run.rounds
+            if last or self.progress.rounds % self.run.evaluate_every == 0:
+                figures["success"] = self._evaluate(collector).rate
+            for name, value in figures.items():
+                writer.add_scalar(name, value, self.progress.environment_steps)
+            _tell(report, self.progress, figures)
 
     def _fill_memory(self, collector: Collector) -> None:
         """Successful demonstrations, as many as asked for, and random episodes."""
@@ -132,12 +143,6 @@ class RobotTrainer:
                 self.memory.add(episode)
         self.progress.environment_steps = self.memory.n_transitions
         self.progress.episodes = len(self.memory)
-
-    def _warm_up(self, report: Any) -> None:
-        for _ in range(self.run.warm_up_updates):
-            figures = self._update()
-            if report is not None:
-                report(self.progress, figures)
 
     def _round(self, collector: Collector) -> dict[str, float]:
         """Learn while the current policy plays; then remember what it played."""
@@ -188,13 +193,12 @@ class RobotTrainer:
         self.progress.best_successes = max(successes, self.progress.best_successes)
         name = self._save(rate)
         if is_best:
-            _point(self.folder / "checkpoints" / "best", name)
+            _point(self.folder.path / "checkpoints" / "best", name)
         lengths = [len(episode) for episode, outcome in played if outcome.success]
         self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"))
         return rate
 
     def _append_row(self, rate: SuccessRate, mean_length: float) -> None:
-        path = self.folder / "progress.csv"
         row = {
             "rounds": self.progress.rounds,
             "updates": self.progress.updates,
@@ -204,12 +208,7 @@ class RobotTrainer:
             "episodes": rate.episodes,
             "mean_length": round(mean_length, 2),
         }
-        is_new = not path.exists()
-        with path.open("a", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(row))
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
+        self.folder.append_progress([row])
 
     def _first_seed(self) -> int:
         return self.run.seed * SEEDS_PER_RUN
@@ -218,8 +217,8 @@ class RobotTrainer:
         """Write a checkpoint folder, whole or not at all; returns its name."""
         name = f"round_{self.progress.rounds:06d}"
         actor = self.learner.actor
-        contract = PolicyContract(
-            task=self.run.task,
+        contract = dataclasses.replace(
+            self.run.contract,
             group=actor.config.group,
             network=actor.config.to_mapping(),
             provenance=Provenance(
@@ -234,14 +233,13 @@ class RobotTrainer:
             ),
         )
         extra = {
-            "run": self.run.to_mapping(),
             "progress": vars(self.progress),
             "learner": self.learner.state(),
             "rng": self.rng.bit_generator.state,
             "episodes_added": self.memory.n_added,
         }
         tensors = {**self.learner.tensors(), "torch_rng": torch.get_rng_state()}
-        partial = self.folder / "checkpoints" / f".{name}.partial"
+        partial = self.folder.path / "checkpoints" / f".{name}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         save_checkpoint(partial, contract, actor, self.learner.critic, tensors, extra)
         final = partial.with_name(name)
@@ -250,54 +248,40 @@ class RobotTrainer:
         return name
 
     def _restore(self) -> None:
-        checkpoint = newest_checkpoint(self.folder)
+        """Take over the newest checkpoint; without one, the run starts over."""
+        checkpoint = newest_checkpoint(self.folder.path)
+        if checkpoint is None:
+            self.memory.restore(0)
+            self.folder.cut_progress("rounds", 0)
+            return
         extra = checkpoint.extra
-        if extra["run"] != self.run.to_mapping():
-            raise CheckpointError(f"{self.folder} was written by a run of another configuration")
         self.learner.restore(checkpoint.tensors, extra["learner"])
         torch.set_rng_state(checkpoint.tensors["torch_rng"])
         self.rng.bit_generator.state = extra["rng"]
         self.progress = Progress(**extra["progress"])
         self.memory.restore(int(extra["episodes_added"]))
+        self.folder.cut_progress("rounds", self.progress.rounds)
 
 
-def newest_checkpoint(folder: Path) -> Checkpoint:
-    """The checkpoint of a run folder with the most rounds."""
+def newest_checkpoint(folder: Path) -> Checkpoint | None:
+    """The checkpoint of a run folder with the most rounds; None before the first."""
     found = sorted((folder / "checkpoints").glob("round_*"))
-    if not found:
-        raise CheckpointError(
-            f"{folder} has no checkpoint yet; remove the folder and start the run again"
-        )
-    return load_checkpoint(found[-1])
+    return load_checkpoint(found[-1]) if found else None
 
 
 def make_learner(run: RobotRun) -> Learner:
     """Networks and learning method of a run."""
     network = reference_config(run.group, initial_state=run.initial_state)
-    actor, _ = build_agent(run.kind.combination, network)
-    planned = run.warm_up_updates + run.rounds * run.updates_per_round
-    return ImitationLearner(actor, run.imitation, planned)
+    actor, critic = build_agent(run.kind.combination, network)
+    if run.preset is Preset.SHIP:
+        planned = run.warm_up_updates + run.rounds * run.updates_per_round
+        return ImitationLearner(actor, run.imitation, planned)
+    return SacLearner(actor, critic, run.sac, run.imitation, run.warm_up_updates)
 
 
-def _claim_folder(run: RobotRun, folder: Path, resume: bool) -> None:
-    """Create the folder, or check that it belongs to this very run."""
-    path = folder / "config.json"
-    wanted = run.to_mapping()
-    if resume:
-        if not path.is_file():
-            raise RunFolderError(f"{folder} holds no run; start it without --resume")
-        found = json.loads(path.read_text(encoding="utf-8"))
-        for name in sorted(found.keys() | wanted.keys()):
-            if found.get(name) != wanted.get(name):
-                raise RunFolderError(
-                    f"{folder} belongs to a run with {name} = {found.get(name)!r}, "
-                    f"not {wanted.get(name)!r}; choose another folder or the same settings"
-                )
-        return
-    if path.exists():
-        raise RunFolderError(f"{folder} already holds a run; continue it with --resume")
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
+def _tell(report: Report | None, progress: Progress, figures: dict[str, float]) -> None:
+    if report is not None:
+        report(progress, figures)
 
 
 def _point(link: Path, name: str) -> None:

@@ -16,9 +16,13 @@ from torch import Tensor
 
 from equi_rl.acting import ActingPolicy
 from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
+from equi_rl.agents.sac import SacSettings, SacUpdate
 from equi_rl.batch import LabelledBatch
 from equi_rl.nets.checkpoint import restore_parameters
+from equi_rl.nets.dense import named_tensors
 from equi_rl.nets.networks import Actor, Critic
+
+MAX_PLAUSIBLE_VALUE = 20.0
 
 
 class DivergedError(RuntimeError):
@@ -78,6 +82,68 @@ class ImitationLearner(Learner):
         restore_parameters(self.actor, tensors, "actor")
         restore_optimiser(self._update.optimiser, tensors, "actor_optimiser")
         self._update.updates = int(state["imitation_updates"])
+
+
+class SacLearner(Learner):
+    """Recurrent SAC, after an optional warm start of the actor by imitation."""
+
+    def __init__(
+        self,
+        actor: Actor,
+        critic: Critic,
+        settings: SacSettings,
+        imitation: ImitationSettings,
+        warm_up_updates: int,
+    ) -> None:
+        self.actor, self.critic = actor, critic
+        self._sac = SacUpdate(actor, critic, settings)
+        self._warm_up = ImitationUpdate(actor, imitation, warm_up_updates)
+        self._reach = imitation.label_reach
+
+    def update(self, batch: LabelledBatch) -> dict[str, float]:
+        """One update: imitation while the warm start lasts, SAC afterwards."""
+        if self._warm_up.updates < self._warm_up.planned_updates:
+            figures = self._warm_up.step(batch)
+            require_finite(figures, self.actor)
+            return figures
+        labels = batch.expert_actions.clamp(-self._reach, self._reach)
+        figures = self._sac.step(batch.episodes, expert_actions=labels)
+        require_finite(figures, self.actor, self._sac.critic)
+        # Rewards are at most 1 in all, so a value far outside cannot be an estimate of return.
+        if abs(figures["value"]) > MAX_PLAUSIBLE_VALUE:
+            raise DivergedError(f"the mean value is {figures['value']:.1f}; returns are at most 1")
+        return figures
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Target weights, temperature and the optimisers' moments."""
+        sac = self._sac
+        return {
+            **{f"target.{name}": tensor for name, tensor in named_tensors(sac.target)},
+            "log_temperature": sac.log_temperature.detach(),
+            **optimiser_tensors(sac.actor_optimiser, "actor_optimiser"),
+            **optimiser_tensors(sac.critic_optimiser, "critic_optimiser"),
+            **optimiser_tensors(sac.temperature_optimiser, "temperature_optimiser"),
+            **optimiser_tensors(self._warm_up.optimiser, "warm_up_optimiser"),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Number of warm-up updates made."""
+        return {"imitation_updates": self._warm_up.updates}
+
+    def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """Continue where the checkpoint was written."""
+        sac = self._sac
+        restore_parameters(self.actor, tensors, "actor")
+        restore_parameters(sac.critic, tensors, "critic")
+        with torch.no_grad():
+            for name, tensor in named_tensors(sac.target):
+                tensor.copy_(tensors[f"target.{name}"])
+            sac.log_temperature.copy_(tensors["log_temperature"])
+        restore_optimiser(sac.actor_optimiser, tensors, "actor_optimiser")
+        restore_optimiser(sac.critic_optimiser, tensors, "critic_optimiser")
+        restore_optimiser(sac.temperature_optimiser, tensors, "temperature_optimiser")
+        restore_optimiser(self._warm_up.optimiser, tensors, "warm_up_optimiser")
+        self._warm_up.updates = int(state["imitation_updates"])
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, prefix: str) -> dict[str, Tensor]:

@@ -220,6 +220,10 @@ class PolicyContract:
             _require(False, "version", data["version"], f"{CONTRACT_VERSION}; export again")
         return _build(cls, data, "")
 
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        # A read-only mapping cannot be sent to another process; JSON can.
+        return type(self).from_json, (self.to_json(),)
+
     def save(self, path: Path) -> None:
         """Write the contract; a reader sees either the old file or the whole new one."""
         partial = path.with_name(path.name + ".partial")
