@@ -7,128 +7,51 @@ in which the policy was trained.
 
 from __future__ import annotations
 
-import enum
 import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_control.driver_config import DriverConfig
 from equi_control.driver_state import (
     DriverState,
     Event,
     Fault,
     FaultCode,
     fault_of_code,
-    fault_of_problem,
     next_state,
 )
+from equi_control.fault_watch import FaultWatch
 from equi_control.gripper_worker import GripperReport, GripperWorker
 from equi_control.robotiq_client import RobotiqClient
 from equi_control.servo_loop import ServoConfig
 from equi_control.servo_process import ServoProcess
 from equi_control.shared_state import Phase
-from equi_core.action import MetricDelta
-from equi_core.geometry import top_down_pose
-from equi_core.safety import CommandInput, RobotInput, SafeCommand, filter_command
+from equi_control.steps import (
+    RunningStep,
+    StepCommand,
+    StepPhase,
+    StepReport,
+    refusal_of,
+    report_of,
+)
+from equi_core.safety import CommandInput, RobotInput, filter_command
 
 FloatArray = NDArray[np.float64]
 
 _LOG = logging.getLogger(__name__)
 
-_AT_REST_RAD_S = 0.01
+_AT_REST_RAD_S = 0.003
 _SETTLE_LIMIT_S = 1.0
 _SAME_CLOSEDNESS = 1e-3
 
 
 class Refused(RuntimeError):
     """A request that the driver cannot carry out now; says why and what to do."""
-
-
-class Outcome(enum.IntEnum):
-    """What became of a step; the numbers are those of the ROS message."""
-
-    COMPLETED = 0
-    CLIPPED = 1
-    REJECTED = 2
-    INTERRUPTED = 3
-
-
-@dataclass(frozen=True)
-class DriverConfig:
-    """Settings of the driver above the servo process."""
-
-    servo: ServoConfig
-    home_position_m: tuple[float, float, float] = (0.5, 0.0, 0.2)
-    home_yaw_rad: float = 0.0
-    use_gripper: bool = True
-    gripper_timeout_s: float = 6.0
-    servo_silence_s: float = 0.5
-    """A servo process that is silent for longer is taken to hang, and killed."""
-    connect_timeout_s: float = 30.0
-    max_observation_age_s: float = 2.0
-    """A command that answers an older observation is refused."""
-    max_measured_speed_m_s: float = 0.5
-    """Measured TCP speed above which the fault LIMIT_VIOLATED is latched."""
-    max_measured_outside_m: float = 0.05
-    """Measured distance from the box above which LIMIT_VIOLATED is latched."""
-
-
-@dataclass(frozen=True)
-class StepCommand:
-    """One step wished by the policy; unchecked."""
-
-    episode_id: str
-    step_index: int
-    closedness: float
-    step_m: tuple[float, float, float]
-    yaw_rad: float
-    age_s: float
-    observation_age_s: float = 0.0
-    """Time since the observation that the policy answered was taken [s]."""
-    tag: Any = None
-    """Whatever the caller wants back with the report."""
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """What was really done with one command."""
-
-    command: StepCommand
-    outcome: Outcome
-    reasons: tuple[str, ...]
-    executed: MetricDelta
-    start_pose: FloatArray
-    target_pose: FloatArray
-    end_pose: FloatArray
-    opening: float
-    holding: bool
-    received_s: float
-    motion_start_s: float
-    ended_s: float
-
-
-class _StepPhase(enum.Enum):
-    MOVING = 0
-    SETTLING = 1
-    GRIPPING = 2
-
-
-@dataclass
-class _RunningStep:
-    command: StepCommand
-    verdict: SafeCommand
-    number: int
-    start_pose: FloatArray
-    received_s: float
-    phase: _StepPhase = _StepPhase.MOVING
-    phase_since_s: float = 0.0
-    reasons: list[str] = field(default_factory=list)
-    interrupted: bool = False
 
 
 class Driver:
@@ -154,11 +77,11 @@ class Driver:
         self._closedness: float | None = None
         self._was_holding = False
         self._target_number = 0
-        self._step: _RunningStep | None = None
+        self._step: RunningStep | None = None
         self._home: list[FloatArray] | None = None
         self._activation_asked = False
         self._reset_pending = False
-        self._connect_since_s = 0.0
+        self._watch = FaultWatch(config)
         self.last: Any = None
 
     # Requests ------------------------------------------------------------------------------------
@@ -240,7 +163,7 @@ class Driver:
         reports = self._interrupt_step("a newer command arrived")
         self._next_step = command.step_index + 1
         self._target_number += 1
-        self._step = _RunningStep(
+        self._step = RunningStep(
             command,
             verdict,
             self._target_number,
@@ -297,8 +220,7 @@ class Driver:
             return True
         if self.last is None:
             return False
-        speed_rad_s = float(np.abs(self.last["joint_speeds_rad_s"]).max())
-        return not bool(self.last["finished"]) or speed_rad_s > _AT_REST_RAD_S
+        return not bool(self.last["finished"]) or not self._resting(self.last)
 
     @property
     def homing(self) -> bool:
@@ -369,7 +291,7 @@ class Driver:
         if self._servo is None:
             return []
         self.last = servo_state = self._servo.state()
-        fault = self._find_fault(servo_state, now_s)
+        fault = self._find_fault(self._servo, servo_state)
         if fault is not None:
             return self._latch(fault)
         if self.state is DriverState.FAULT:
@@ -382,62 +304,20 @@ class Driver:
             self._advance_home(servo_state)
         return self._advance_step(servo_state, now_s)
 
-    def _find_fault(self, servo_state: Any, now_s: float) -> Fault | None:
-        servo = self._servo
-        if servo is None or (self.state is DriverState.FAULT and not self._reset_pending):
+    def _find_fault(self, servo: ServoProcess, servo_state: Any) -> Fault | None:
+        if self.state is DriverState.FAULT and not self._reset_pending:
             return None
-        phase = Phase(int(servo_state["phase"]))
-        if phase is Phase.FAULTED:
-            return fault_of_problem(str(servo_state["problem"]), str(servo_state["message"]))
-        if not servo.alive:
-            return fault_of_code(FaultCode.SERVO_FAILED, "the servo process died")
-        if phase is Phase.CONNECTING:
-            if now_s - self._connect_since_s > self.config.connect_timeout_s:
-                servo.kill()
-                return fault_of_code(
-                    FaultCode.CONNECTION_LOST,
-                    f"no connection to {self.config.servo.link.host} within "
-                    f"{self.config.connect_timeout_s:.0f} s",
-                )
-            return None
-        if servo.silence_s() > self.config.servo_silence_s:
-            servo.kill()
-            return fault_of_code(FaultCode.SERVO_FAILED, "the servo process did not respond")
-        if phase is Phase.STREAMING:
-            return self._limit_fault(servo_state) or self._gripper_fault()
-        return None
-
-    def _limit_fault(self, servo_state: Any) -> Fault | None:
-        speed = float(np.linalg.norm(servo_state["twist"][:3]))
-        if speed > self.config.max_measured_speed_m_s:
-            return fault_of_code(
-                FaultCode.LIMIT_VIOLATED,
-                f"measured TCP speed {speed:.2f} m/s is above {self.config.max_measured_speed_m_s}",
-            )
-        position = servo_state["base_link_from_tcp"][:3, 3]
-        box = self._limits.workspace
-        outside_m = float(np.linalg.norm(position - np.clip(position, box.lower_m, box.upper_m)))
-        if outside_m > self.config.max_measured_outside_m:
-            return fault_of_code(
-                FaultCode.LIMIT_VIOLATED, f"measured TCP is {outside_m:.3f} m outside the box"
-            )
-        return None
-
-    def _gripper_fault(self) -> Fault | None:
-        report = self.gripper
-        if self.state is not DriverState.IDLE and not report.connected:
-            return fault_of_code(FaultCode.GRIPPER, report.reason)
-        if report.connected and report.fault >= 0x0A:
-            return fault_of_code(FaultCode.GRIPPER, f"the gripper reports fault {report.fault}")
-        return None
+        driving = self.state in (DriverState.HOLD, DriverState.ACTIVE)
+        return self._watch.look(servo, servo_state, self.gripper, driving=driving)
 
     def _latch(self, fault: Fault) -> list[StepReport]:
         """Stop the arm, remember why, and wait for a person."""
         reports = self._interrupt_step(fault.reason)
         if self._servo is not None:
-            # Still reachable (a gripper fault, a limit): it stops the arm itself. Otherwise the
-            # process has ended and the arm was stopped by it or by the robot's watchdog.
-            self._servo.end(timeout_s=4.0)
+            if self._servo.silence_s() > self.config.servo_silence_s:
+                self._servo.kill()  # it hangs: the robot's watchdog has stopped the arm
+            else:
+                self._servo.end()  # it stops the arm, or has done so and ended
         self._home = None
         self._activation_asked = False
         self._reset_pending = False
@@ -486,12 +366,18 @@ class Driver:
 
     def _advance_home(self, servo_state: Any) -> None:
         if self._home and self._arrived(servo_state):
+            if len(self._home) == 1 and not self._resting(servo_state):
+                return
             self._home.pop(0)
             if self._home:
                 self._aim_home()
             else:
                 self._home = None
                 self.state = next_state(self.state, Event.MOTION_ENDED)
+
+    @staticmethod
+    def _resting(servo_state: Any) -> bool:
+        return float(np.abs(servo_state["joint_speeds_rad_s"]).max()) < _AT_REST_RAD_S
 
     def _aim_home(self) -> None:
         if self._home:
@@ -502,17 +388,17 @@ class Driver:
         step = self._step
         if step is None:
             return []
-        if step.phase is _StepPhase.MOVING and self._arrived(servo_state):
+        if step.phase is StepPhase.MOVING and self._arrived(servo_state):
             if bool(servo_state["blocked"]):
                 step.interrupted = True
                 step.reasons.append(f"blocked: {servo_state['message']}")
-            self._enter(step, _StepPhase.SETTLING, now_s)
-        if step.phase is _StepPhase.SETTLING:
-            resting = float(np.abs(servo_state["joint_speeds_rad_s"]).max()) < _AT_REST_RAD_S
-            if resting or now_s - step.phase_since_s > _SETTLE_LIMIT_S:
-                self._start_gripping(step)
-                self._enter(step, _StepPhase.GRIPPING, now_s)
-        if step.phase is _StepPhase.GRIPPING:
+            self._enter(step, StepPhase.SETTLING, now_s)
+        waited_s = now_s - step.phase_since_s
+        settled = self._resting(servo_state) or waited_s > _SETTLE_LIMIT_S
+        if step.phase is StepPhase.SETTLING and settled:
+            self._start_gripping(step)
+            self._enter(step, StepPhase.GRIPPING, now_s)
+        if step.phase is StepPhase.GRIPPING:
             if self.gripper.settled:
                 return [self._finish_step(step, now_s)]
             if now_s - step.phase_since_s > self.config.gripper_timeout_s:
@@ -521,10 +407,10 @@ class Driver:
         return []
 
     @staticmethod
-    def _enter(step: _RunningStep, phase: _StepPhase, now_s: float) -> None:
+    def _enter(step: RunningStep, phase: StepPhase, now_s: float) -> None:
         step.phase, step.phase_since_s = phase, now_s
 
-    def _start_gripping(self, step: _RunningStep) -> None:
+    def _start_gripping(self, step: RunningStep) -> None:
         wished = step.verdict.executed.closedness
         unchanged = (
             self._closedness is not None and abs(wished - self._closedness) < _SAME_CLOSEDNESS
@@ -533,32 +419,12 @@ class Driver:
             self._closedness = wished
             self._gripper.move(wished)
 
-    def _finish_step(self, step: _RunningStep, now_s: float) -> StepReport:
+    def _finish_step(self, step: RunningStep, now_s: float) -> StepReport:
         self._step = None
         self.executed_steps += 1
         if self.state is DriverState.ACTIVE:
             self.state = next_state(self.state, Event.MOTION_ENDED)
-        outcome = Outcome.COMPLETED
-        if step.interrupted:
-            outcome = Outcome.INTERRUPTED
-        elif step.verdict.findings:
-            outcome = Outcome.CLIPPED
-        position, yaw = step.verdict.target_position_m, step.verdict.target_yaw_rad
-        gripper = self.gripper
-        return StepReport(
-            command=step.command,
-            outcome=outcome,
-            reasons=tuple(step.reasons),
-            executed=step.verdict.executed,
-            start_pose=step.start_pose,
-            target_pose=top_down_pose(position or (0, 0, 0), yaw or 0.0),
-            end_pose=self._measured_pose(),
-            opening=gripper.opening,
-            holding=gripper.holding,
-            received_s=step.received_s,
-            motion_start_s=step.received_s,
-            ended_s=now_s,
-        )
+        return report_of(step, self._measured_pose(), self.gripper, now_s)
 
     def _interrupt_step(self, why: str) -> list[StepReport]:
         step = self._step
@@ -571,20 +437,12 @@ class Driver:
     def _rejection(
         self, command: StepCommand, reasons: tuple[str, ...], now_s: float
     ) -> StepReport:
-        pose = self._measured_pose()
-        gripper = self.gripper
-        return StepReport(
+        return refusal_of(
             command,
-            Outcome.REJECTED,
             reasons,
-            MetricDelta(self._closedness or 0.0, (0.0, 0.0, 0.0), 0.0),
-            pose,
-            pose,
-            pose,
-            gripper.opening,
-            gripper.holding,
-            now_s,
-            now_s,
+            self._closedness or 0.0,
+            self._measured_pose(),
+            self.gripper,
             now_s,
         )
 
@@ -614,7 +472,7 @@ class Driver:
 
     def _start_servo(self) -> None:
         self._servo = self._make_servo(self.config.servo)
-        self._connect_since_s = time.monotonic()
+        self._watch.connecting()
         self._servo.start()
 
     def _servo_state(self) -> Any:

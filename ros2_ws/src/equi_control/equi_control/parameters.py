@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from equi_control.driver import DriverConfig
+from equi_control.driver_config import DriverConfig
 from equi_control.rtde_link import LinkConfig
 from equi_control.servo_loop import ServoConfig
 from equi_core.contract import PolicyContract, Workspace

@@ -37,9 +37,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from equi_control import messages, qos
-from equi_control.driver import Driver, Refused, StepCommand, StepReport
+from equi_control.driver import Driver, Refused
 from equi_control.driver_state import DriverState, FaultCode
 from equi_control.parameters import read_config
+from equi_control.steps import StepCommand, StepReport
 
 _POLL_PERIOD_S = 0.01
 _DIAGNOSTICS_PERIOD_S = 1.0

@@ -20,8 +20,8 @@ import numpy as np
 from equi_cell_sim.rehearsal.recording import Travel, travel_after
 from equi_cell_sim.rehearsal.rig import RehearsalError, Rig
 from equi_cell_sim.ur_controller.launching import EmulatorProcess
-from equi_control.driver import Outcome
 from equi_control.driver_state import DriverState, FaultCode
+from equi_control.steps import Outcome
 
 HAND_MOVE_M = (-0.03, 0.02, 0.02)
 _WATCH_AFTER_RESUME_S = 1.0

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from equi_cell_sim.ur_controller.launching import EmulatorProcess
 from equi_cell_sim.ur_controller.protocol import DASHBOARD_PORT
-from equi_control.driver import Driver, DriverConfig, StepCommand, StepReport
+from equi_control.driver import Driver
+from equi_control.driver_config import DriverConfig
 from equi_control.driver_state import DriverState
 from equi_control.rtde_link import LinkConfig
 from equi_control.servo_loop import ServoConfig
 from equi_control.shared_state import Phase
+from equi_control.steps import StepCommand, StepReport
 
 EPISODE = "rehearsal"
 _PATIENCE_S = 90.0

@@ -1,0 +1,17 @@
+"""The fault table with the driver's strict defaults, as `equi-faults` runs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from equi_cell_sim.rehearsal.fault_report import run_case
+from equi_cell_sim.rehearsal.faults import CASES, FaultCase
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_fault_while_moving_ends_as_the_table_says(case: FaultCase) -> None:
+    result = run_case(case)
+
+    assert result.passed, result

@@ -1,0 +1,191 @@
+"""The driver on the emulated robot: steps, refusals, latched faults, and no jump on resume.
+
+Limits on ages are wide, because a loaded test machine is no reason to fail; the strict defaults
+are rehearsed by `equi-faults` and `equi-bench servo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from equi_cell_sim.rehearsal.faults import resume_motion_mm
+from equi_cell_sim.rehearsal.rig import Rig
+from equi_control.driver import Refused
+from equi_control.driver_state import DriverState, FaultCode
+from equi_control.shared_state import Phase
+from equi_control.steps import Outcome, StepCommand, StepReport
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    with Rig(watchdog_hz=2.0, max_state_age_s=2.0) as running:
+        yield running
+
+
+@pytest.fixture
+def ready(rig: Rig, request: pytest.FixtureRequest) -> Rig:
+    """The driver in HOLD at home, in an episode of this test's own."""
+    if rig.driver.state is DriverState.IDLE:
+        rig.take_over()
+    rig.driver.go_home()
+    rig.until(lambda: not rig.driver.homing, "home")
+    rig.wait_for_standstill()
+    rig.begin_episode(request.node.name)
+    return rig
+
+
+def only(reports: list[StepReport]) -> StepReport:
+    assert len(reports) == 1
+    return reports[0]
+
+
+def test_nothing_moves_on_start_up_and_commands_are_refused_until_activation(rig: Rig) -> None:
+    before = rig.emulator.api.status()["actual_q"]
+    rig.until(
+        lambda: rig.driver.last is not None and rig.driver.last["phase"] == Phase.IDLE, "connected"
+    )
+
+    report = only(rig.submit((0.05, 0.0, 0.0)))
+    with pytest.raises(Refused, match="activate"):
+        rig.driver.go_home()
+    rig.wait_for_standstill()
+
+    assert rig.driver.state is DriverState.IDLE
+    assert report.outcome is Outcome.REJECTED
+    assert report.reasons[0].startswith("not_active")
+    np.testing.assert_array_equal(rig.emulator.api.status()["actual_q"], before)
+    assert rig.emulator.api.status()["servoing"] is False
+
+
+def test_a_step_is_executed_as_asked_and_reported_once(ready: Rig) -> None:
+    start = ready.measured_m()
+
+    reports = ready.submit((0.02, -0.03, -0.04), yaw_rad=0.2) + ready.finish_step()
+
+    report = only(reports)
+    assert report.outcome is Outcome.COMPLETED
+    assert report.reasons == ()
+    np.testing.assert_allclose(ready.measured_m() - start, (0.02, -0.03, -0.04), atol=5e-4)
+    np.testing.assert_allclose(report.executed.step_m, (0.02, -0.03, -0.04), atol=1e-9)
+    np.testing.assert_allclose(report.end_pose, report.target_pose, atol=2e-3)
+    assert ready.driver.state is DriverState.HOLD
+
+
+def test_a_step_out_of_the_box_is_clipped_to_its_edge_and_says_so(ready: Rig) -> None:
+    ready.submit((0.0, 0.0, 0.04))
+    ready.finish_step()
+
+    report = only(ready.submit((0.0, 0.0, 0.05)) + ready.finish_step())
+
+    assert report.outcome is Outcome.CLIPPED
+    assert report.reasons[0].startswith("workspace_clipped")
+    assert ready.measured_m()[2] == pytest.approx(0.25, abs=5e-4)
+    assert report.executed.step_m[2] == pytest.approx(0.01, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"step_m": (float("nan"), 0.0, 0.0)}, "not_finite"),
+        ({"age_s": 1.0}, "stale_command"),
+        ({"step_index": 7}, "out_of_order"),
+        ({"episode_id": "yesterday"}, "foreign_episode"),
+        ({"observation_age_s": 60.0}, "stale_observation"),
+    ],
+)
+def test_what_must_not_be_done_is_refused_with_a_code_and_nothing_moves(
+    ready: Rig, change: dict[str, object], code: str
+) -> None:
+    before = ready.measured_m()
+    wish: dict[str, object] = {
+        "episode_id": ready.driver.episode_id,
+        "step_index": 0,
+        "closedness": 0.0,
+        "step_m": (0.05, 0.0, 0.0),
+        "yaw_rad": 0.0,
+        "age_s": 0.0,
+    }
+
+    report = only(ready.driver.submit(StepCommand(**{**wish, **change})))
+    ready.wait_for_standstill()
+
+    assert report.outcome is Outcome.REJECTED
+    assert report.reasons[0].startswith(code)
+    assert report.executed.step_m == (0.0, 0.0, 0.0)
+    np.testing.assert_allclose(ready.measured_m(), before, atol=1e-4)
+
+
+def test_a_newer_command_takes_over_in_mid_motion_and_both_are_reported(ready: Rig) -> None:
+    ready.start_moving()
+
+    reports = ready.submit((0.0, 0.0, 0.02)) + ready.finish_step()
+
+    assert [report.outcome for report in reports] == [Outcome.INTERRUPTED, Outcome.COMPLETED]
+    assert "newer command" in reports[0].reasons[0]
+
+
+def test_hold_stops_on_the_way(ready: Rig) -> None:
+    ready.start_moving()
+
+    report = only(ready.driver.hold())
+    ready.wait_for_standstill()
+
+    assert report.outcome is Outcome.INTERRUPTED
+    assert ready.driver.state is DriverState.HOLD
+    # A whole step would have been 73 mm long.
+    assert np.linalg.norm(ready.measured_m() - report.start_pose[:3, 3]) < 0.06
+
+
+def test_an_object_is_held_reported_and_its_loss_noticed(ready: Rig) -> None:
+    ready.emulator.api.request("place_object", width_m=0.05)
+    report = only(ready.submit((0.0, 0.0, 0.0), closedness=1.0) + ready.finish_step())
+    assert report.holding
+    assert report.opening == pytest.approx(0.05 / 0.085, abs=0.02)
+
+    ready.emulator.api.request("lose_object")
+    ready.until(lambda: not ready.driver.gripper.holding, "holding turns false")
+    ready.until(lambda: "object_lost" in ready.driver.notice, "the loss is noticed")
+
+    ready.submit((0.0, 0.0, 0.0), closedness=0.0)
+    ready.finish_step()
+
+
+def test_a_protective_stop_latches_and_nothing_jumps_when_it_is_over(ready: Rig) -> None:
+    ready.start_moving()
+
+    ready.emulator.api.request("protective_stop")
+    reports = ready.until(lambda: ready.driver.state is DriverState.FAULT, "the fault")
+
+    assert only(reports).outcome is Outcome.INTERRUPTED
+    assert ready.driver.fault is not None
+    assert ready.driver.fault.code is FaultCode.PROTECTIVE_STOP
+    assert only(ready.submit((0.01, 0.0, 0.0))).reasons[0].startswith("fault")
+    with pytest.raises(Refused, match="reset it first"):
+        ready.driver.activate()
+    with pytest.raises(Refused, match="PROTECTIVE_STOP"):
+        ready.driver.begin_reset(FaultCode.GRIPPER)
+
+    # An operator who resets before unlocking gets the fault back.
+    ready.driver.begin_reset(FaultCode.PROTECTIVE_STOP)
+    ready.until(lambda: not ready.driver.resetting, "the early reset ends")
+    assert ready.driver.state is DriverState.FAULT
+
+    assert resume_motion_mm(ready) < 0.5
+    ready.begin_episode("after the stop")
+    report = only(ready.submit((0.0, 0.0, 0.02)) + ready.finish_step())
+    assert report.outcome is Outcome.COMPLETED
+
+
+def test_a_dead_servo_process_is_a_fault(ready: Rig) -> None:
+    ready.driver._servo.kill()  # type: ignore[union-attr]
+
+    ready.until(lambda: ready.driver.state is DriverState.FAULT, "the fault")
+
+    assert ready.driver.fault is not None
+    assert ready.driver.fault.code is FaultCode.SERVO_FAILED
+    ready.recover_robot()
+    ready.reset_fault()
+    assert ready.driver.state is DriverState.IDLE
