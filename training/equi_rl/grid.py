@@ -109,7 +109,7 @@ def run_jobs(jobs: Sequence[Job], folder: Path, workers: int, niceness: int) -> 
     When this process is asked to stop (Ctrl-C, SIGTERM) it stops its jobs; they resume next time.
     """
     started = time.monotonic()
-    signal.signal(signal.SIGTERM, _interrupt)
+    earlier_handler = signal.signal(signal.SIGTERM, _interrupt)
     waiting = iter([job for job in jobs if job.status(folder) != "finished"])
     running: dict[Job, subprocess.Popen[bytes]] = {}
     try:
@@ -126,6 +126,8 @@ def run_jobs(jobs: Sequence[Job], folder: Path, workers: int, niceness: int) -> 
         for process in running.values():
             process.wait()
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, earlier_handler)
     finished = sum(job.status(folder) == "finished" for job in jobs)
     hours = (time.monotonic() - started) / 3600
     LOGGER.info("%d of %d jobs finished; %.2f h this time", finished, len(jobs), hours)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import io
 import json
 import os
 import platform
@@ -105,26 +106,22 @@ class RunFolder:
         """Add rows to progress.csv; the first call writes the header."""
         is_new = not self._progress.exists()
         with open(self._progress, "a", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            if is_new:
-                writer.writeheader()
-            writer.writerows(rows)
+            file.write(_as_csv(rows, header=is_new))
 
     def read_progress(self) -> list[dict[str, str]]:
-        """All rows of progress.csv, as text."""
+        """All whole rows of progress.csv, as text; one that is just being written is left out."""
         if not self._progress.exists():
             return []
         with open(self._progress, newline="") as file:
-            return list(csv.DictReader(file))
+            return [row for row in csv.DictReader(file) if all(row.values())]
 
     def cut_progress(self, column: str, last: int) -> None:
-        """Drop rows beyond the checkpoint that a killed process has left behind."""
-        rows = self.read_progress()
-        kept = [row for row in rows if row.get(column, "").isdigit() and int(row[column]) <= last]
-        if rows and len(kept) < len(rows):
-            self._progress.unlink()
-            if kept:
-                self.append_progress(kept)
+        """Drop what a killed process wrote after its checkpoint, half rows included."""
+        kept = [row for row in self.read_progress() if int(row[column]) <= last]
+        if kept:
+            write_atomically(self._progress, _as_csv(kept, header=True))
+        else:
+            self._progress.unlink(missing_ok=True)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Mark the run as finished."""
@@ -165,6 +162,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
+
+
+def _as_csv(rows: Sequence[Mapping[str, Any]], *, header: bool) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    if header:
+        writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def describe_environment() -> dict[str, str]:
