@@ -1,0 +1,185 @@
+"""The driver node over real ROS: topics, services and the action, on the emulated robot."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equi_cell_sim.ur_controller.launching import EmulatorProcess
+
+pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
+PATIENCE_S = 90.0
+
+
+@pytest.fixture
+def emulator() -> Iterator[EmulatorProcess]:
+    with EmulatorProcess() as running:
+        yield running
+
+
+@pytest.fixture
+def driver_node(emulator: EmulatorProcess, ros_domain_id: int, processes: Any) -> Any:
+    """The node on the emulated robot, with ages wide enough for a loaded machine."""
+    parameters = {
+        "robot_ip": emulator.address,
+        "link.watchdog_hz": 2.0,
+        "servo.max_state_age_s": 2.0,
+        "connect_timeout_s": PATIENCE_S,
+        "limits.max_command_age_s": 5.0,
+        "limits.max_state_age_s": 2.0,
+        "max_observation_age_s": 30.0,
+    }
+    words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
+    return processes.start(
+        [sys.executable, "-m", "equi_control.rtde_driver_node", "--ros-args", *words],
+        {"ROS_DOMAIN_ID": str(ros_domain_id)},
+    )
+
+
+@pytest.fixture
+def robot(driver_node: Any, ros_probe: Any) -> RobotOverRos:
+    return RobotOverRos(ros_probe)
+
+
+class RobotOverRos:
+    """A client of the driver, as the policy and an operator are."""
+
+    def __init__(self, probe: Any) -> None:
+        from equi_interfaces.msg import DeltaCommand, ExecutedCommand
+
+        from equi_control import qos
+
+        self.probe = probe
+        self.executed: list[Any] = []
+        self._commands = probe.node.create_publisher(DeltaCommand, "/delta_command", qos.COMMAND)
+        probe.node.create_subscription(
+            ExecutedCommand, "/executed_command", self.executed.append, qos.EXECUTED
+        )
+
+    def state(self, wanted: Callable[[Any], bool]) -> Any:
+        from equi_interfaces.msg import RobotState
+
+        from equi_control import qos
+
+        return self.probe.wait_for_message(
+            RobotState, "/robot_state", wanted, PATIENCE_S, qos.ROBOT_STATE
+        )
+
+    def safety(self, wanted: Callable[[Any], bool]) -> Any:
+        from equi_interfaces.msg import SafetyStatus
+
+        from equi_control import qos
+
+        return self.probe.wait_for_message(
+            SafetyStatus, "/safety_status", wanted, PATIENCE_S, qos.LATCHED
+        )
+
+    def trigger(self, name: str) -> Any:
+        from std_srvs.srv import Trigger
+
+        return self.probe.call(Trigger, f"/rtde_driver/{name}", Trigger.Request(), PATIENCE_S)
+
+    def take_over(self) -> None:
+        self.state(lambda state: True)
+        assert self.trigger("activate").success
+        self.state(lambda state: state.state.value == 2)
+
+    def begin_episode(self, name: str) -> None:
+        from equi_interfaces.srv import ResetEpisode
+
+        request = ResetEpisode.Request(episode_id=name)
+        answer = self.probe.call(ResetEpisode, "/rtde_driver/reset_episode", request, PATIENCE_S)
+        assert answer.accepted
+
+    def command(self, episode: str, index: int, step: tuple[float, float, float]) -> Any:
+        """Send one step and return what the driver reports on it."""
+        from equi_interfaces.msg import DeltaCommand
+        from families import wait_until
+
+        message = DeltaCommand(episode_id=episode, step_index=index)
+        message.header.stamp = self.probe.node.get_clock().now().to_msg()
+        message.observation_stamp = message.header.stamp
+        message.translation.x, message.translation.y, message.translation.z = step
+        known = len(self.executed)
+        wait_until(
+            lambda: self._commands.get_subscription_count() > 0, PATIENCE_S, "the driver listens"
+        )
+        self._commands.publish(message)
+        wait_until(lambda: len(self.executed) > known, PATIENCE_S, "the report on a command")
+        return self.executed[-1]
+
+    def go_home(self) -> Any:
+        from equi_interfaces.action import GoHome
+        from families import wait_until
+        from rclpy.action import ActionClient
+
+        client = ActionClient(self.probe.node, GoHome, "/rtde_driver/go_home")
+        wait_until(client.server_is_ready, PATIENCE_S, "the go_home action")
+        sent = client.send_goal_async(GoHome.Goal())
+        wait_until(sent.done, PATIENCE_S, "the goal is accepted")
+        result = sent.result().get_result_async()
+        wait_until(result.done, PATIENCE_S, "the arm is home")
+        return result.result().result
+
+
+def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
+    robot: RobotOverRos, emulator: EmulatorProcess
+) -> None:
+    from equi_interfaces.msg import FaultCode
+    from equi_interfaces.srv import ResetFault
+
+    # Nothing moves before it is asked to: a command before activation is refused.
+    robot.state(lambda state: state.state.value == 0)
+    refused = robot.command("", 0, (0.05, 0.0, 0.0))
+    assert refused.outcome == 2
+    assert refused.reasons[0].startswith("not_active")
+
+    robot.take_over()
+    home = robot.go_home()
+    assert home.success, home.message
+    robot.begin_episode("first")
+    done = robot.command("first", 0, (0.03, -0.02, 0.01))
+    assert done.outcome == 0, done.reasons
+    moved = [
+        getattr(done.end_pose.position, axis) - getattr(done.start_pose.position, axis)
+        for axis in "xyz"
+    ]
+    np.testing.assert_allclose(moved, (0.03, -0.02, 0.01), atol=2e-3)
+    state = robot.state(lambda state: state.executed_steps == 1)
+    assert state.episode_id == "first"
+    assert state.gripper_connected
+    assert state.tcp_pose.position.x == pytest.approx(0.53, abs=2e-3)
+    assert len(state.joint_positions) == 6
+
+    not_a_number = robot.command("first", 1, (float("nan"), 0.0, 0.0))
+    assert not_a_number.outcome == 2
+    assert not_a_number.reasons[0].startswith("not_finite")
+
+    emulator.api.request("emergency_stop")
+    status = robot.safety(lambda status: status.state.value == 3)
+    assert status.fault.value == FaultCode.EMERGENCY_STOP
+    assert "release the button" in status.operator_action
+
+    # A reset while the button is down changes nothing.
+    request = ResetFault.Request(operator_name="test")
+    request.acknowledged.value = FaultCode.EMERGENCY_STOP
+    answer = robot.probe.call(ResetFault, "/rtde_driver/reset_fault", request, PATIENCE_S)
+    assert not answer.success
+    assert answer.message
+
+
+def test_a_wrong_parameter_is_refused_by_name(ros_domain_id: int, processes: Any) -> None:
+    node = processes.start(
+        [
+            *(sys.executable, "-m", "equi_control.rtde_driver_node", "--ros-args"),
+            *("-p", "robot_ip:=127.0.0.1", "-p", "limits.max_speed_m_s:=-1.0"),
+        ],
+        {"ROS_DOMAIN_ID": str(ros_domain_id)},
+    )
+
+    assert node.wait_for_exit(PATIENCE_S) == 1
+    assert "max_speed_m_s" in node.output
