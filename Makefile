@@ -18,7 +18,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(B
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow check format bench doctor clean ready
+.PHONY: help setup demo test test-slow check format bench faults doctor clean ready
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
@@ -50,6 +50,9 @@ format: ready ## put the code into the common format
 
 bench: ready ## run every benchmark (equi-bench NAME for one of them)
 	@$(IN_ENV) equi-bench all $(ARGS)
+
+faults: ready ## inject every fault into the moving, emulated robot and report travel and recovery
+	@$(IN_ENV) equi-faults $(ARGS)
 
 doctor: ## check the environment line by line, and say how to repair it
 	@PYTHON='$(PYTHON)' sh requirements/setup.sh --doctor
