@@ -104,7 +104,7 @@ class Gripper:
                 raise GripperError(f"{name} = {value} must lie in [{low}, {high}]")
         target_half_m = opening * MAX_OPENING_M / 2
         if target_half_m != self._target_half_m:
-            self._arrived = False
+            self._arrived = self._stalled = False
         self._target_half_m = target_half_m
         self._speed_m_s = speed_m_s
         self._force_n = force_n

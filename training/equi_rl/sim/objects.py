@@ -179,8 +179,12 @@ class SimObject:
             moved = max(abs(a - b) for a, b in zip(position, self.spec.position_m, strict=True))
             turned = max(abs(a - b) for a, b in zip(quaternion, self._rest_quaternion, strict=True))
             self._displaced = moved > AT_REST_M or turned > _AT_REST_TURN
-        if not self._displaced:
-            return self.spec.position_m, self._rest_quaternion
+            if not self._displaced:
+                return self.spec.position_m, self._rest_quaternion
+            # From now on it stays awake: a sleeping block would hang in the air when let go.
+            self._client.changeDynamics(
+                self.body_id, -1, activationState=pybullet.ACTIVATION_STATE_DISABLE_SLEEPING
+            )
         return position, quaternion
 
     def extension_m(self) -> float:
@@ -252,7 +256,6 @@ def _build_block(client: BulletClient, spec: SceneObject, parts: tuple[Part, ...
         -1,
         lateralFriction=spec.friction,
         restitution=0.0,
-        # A block that is left alone comes to rest; the sleep threshold then takes over.
         linearDamping=0.04,
         angularDamping=0.04,
         activationState=_SLEEPING,

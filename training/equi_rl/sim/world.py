@@ -243,6 +243,7 @@ class World:
 
     def move_gripper(self, opening: float) -> None:
         """Go to an opening in [0, 1] and wait until the fingers got there or were stopped."""
+        self._notice_displaced()
         self.gripper.set_target(opening)
         if self.gripper.settled and not self.gripper.holding:
             return
@@ -304,6 +305,11 @@ class World:
             step()
         self.spent.physics_s += time.perf_counter() - began
         self.spent.physics_steps += steps
+
+    def _notice_displaced(self) -> None:
+        """Let objects that were moved stay awake, before the fingers may let go of them."""
+        for item in self.objects:
+            item.pose()
 
     def _solve_finely(self, finely: bool) -> None:
         config = self.config
