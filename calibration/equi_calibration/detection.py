@@ -34,7 +34,7 @@ class ViewGate:
 
     min_corner_fraction: float = 0.5
     """Share of the board's corners that must be seen."""
-    max_edge_width_px: float = 4.0
+    max_edge_width_px: float = 3.2
     """Widest dark-to-bright transition of the print; a sharp image has about 2."""
     max_tilt_deg: float = 65.0
     """Angle between the board's normal and the line of sight."""

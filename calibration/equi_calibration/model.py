@@ -128,20 +128,6 @@ class Layout:
             scale=self.scale + (float(step[self.scale_index]) if self.estimate_scale else 0.0),
         )
 
-    def step_jacobian(self, step: FloatArray) -> FloatArray:
-        """How a small further step on the right relates to a small change of `step` (size, size).
-
-        Corrections, lens and scale are plain numbers: identity. For a pose, T [Exp(w), v] changes
-        by R(w)^T dv and J_r(w) dw.
-        """
-        jacobian = np.eye(self.size)
-        for part in [*(self.camera_slice(name) for name in self.cameras), self.board_slice]:
-            rotvec = step[part][3:]
-            start = part.start
-            jacobian[start : start + 3, start : start + 3] = rotvec_to_matrix(rotvec).T
-            jacobian[start + 3 : start + 6, start + 3 : start + 6] = right_jacobian(rotvec)
-        return jacobian
-
     def restricted_to(self, problem: Problem) -> Layout:
         """The layout for a problem with some poses removed."""
         rows = [self.pose_indices.index(pose) for pose in problem.used_poses]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy import linalg
 
 from equi_calibration.closed_form import Estimate
 from equi_calibration.errors import SolveError
@@ -25,6 +25,9 @@ from equi_calibration.problem import Problem, View
 FloatArray = NDArray[np.float64]
 
 _ROUNDS = 4
+_MOST_STEPS = 80
+# Residuals beyond so many standard deviations count linearly in the robust fit.
+_LOSS_SCALE = 2.0
 _MIN_SIGMA_PX, _MAX_SIGMA_PX = 0.02, 5.0
 _CORNER_GATE = 4.5
 _POSE_GATE = 6.0
@@ -111,15 +114,15 @@ def refine(
     noise, cleaned, dropped_corners = settings.noise, problem, 0
     dropped_views: tuple[str, ...] = ()
     if not settings.trust_data:
-        layout = _minimise(problem, layout, noise, settings, loss="soft_l1")
+        layout = _minimise(problem, layout, noise, settings, robust=True)
         cleaned, dropped_corners, dropped_views = _without_outliers(problem, layout)
         layout = layout.restricted_to(cleaned)
         for _ in range(_ROUNDS):
-            layout = _minimise(cleaned, layout, noise, settings, loss="linear")
+            layout = _minimise(cleaned, layout, noise, settings, robust=False)
             noise, stable = _variance_components(cleaned, layout, noise, settings)
             if stable:
                 break
-    layout = _minimise(cleaned, layout, noise, settings, loss="linear")
+    layout = _minimise(cleaned, layout, noise, settings, robust=False)
     return _summarise(
         cleaned,
         layout,
@@ -132,40 +135,53 @@ def refine(
 
 
 def _minimise(
-    problem: Problem, layout: Layout, noise: Noise, options: RefineOptions, loss: str
+    problem: Problem, layout: Layout, noise: Noise, options: RefineOptions, *, robust: bool
 ) -> Layout:
-    """Re-centred trust-region solves until the step is negligible."""
-    for _ in range(6):
-        current = layout
+    """Levenberg-Marquardt with re-weighting, linearised anew after every step.
 
-        def residuals(x: FloatArray, at: Layout = current) -> FloatArray:
-            return _weighted(problem, at.moved(x), noise, options)[0]
-
-        def jacobian(x: FloatArray, at: Layout = current) -> FloatArray:
-            moved = at.moved(x)
-            return _weighted(problem, moved, noise, options)[1] @ moved.step_jacobian(x)
-
+    Normal equations of a few hundred scaled unknowns are small and well conditioned here; a general
+    solver spends nearly all its time on factorising the tall Jacobian.
+    """
+    residuals, jacobian = _weighted(problem, layout, noise, options)
+    cost, weights = _cost(residuals, robust)
+    damping = 1e-4
+    for _ in range(_MOST_STEPS):
+        weighted = jacobian * weights[:, None]
+        normal = jacobian.T @ weighted
+        gradient = weighted.T @ residuals
+        damped = normal + damping * np.diag(np.diag(normal))
         try:
-            answer = least_squares(
-                residuals,
-                np.zeros(layout.size),
-                jac=jacobian,
-                loss=loss,
-                f_scale=2.0,
-                x_scale=layout.scales(),
-                method="trf",
-                max_nfev=60,
-                xtol=1e-10,
-                ftol=1e-10,
-            )
-        except (ValueError, np.linalg.LinAlgError) as error:
+            step = -linalg.solve(damped, gradient, assume_a="pos")
+        except linalg.LinAlgError as error:
             raise SolveError(
-                f"refinement failed ({error}); the start is too far off or the data inconsistent"
+                "the data do not determine the answer; tilt the tool about more axes and spread "
+                "the poses over the workspace"
             ) from error
-        layout = layout.moved(answer.x)
-        if np.max(np.abs(answer.x / layout.scales())) < 1e-4:
-            break
-    return layout
+        moved = layout.moved(step)
+        new_residuals, new_jacobian = _weighted(problem, moved, noise, options)
+        new_cost, new_weights = _cost(new_residuals, robust)
+        if not new_cost <= cost * (1.0 + 1e-12):
+            damping *= 10.0
+            if damping > 1e8:
+                return layout
+            continue
+        small = float(np.max(np.abs(step / layout.scales()))) < 1e-5
+        layout, residuals, jacobian = moved, new_residuals, new_jacobian
+        cost, weights, damping = new_cost, new_weights, max(damping / 10.0, 1e-9)
+        if small:
+            return layout
+    raise SolveError(
+        f"no minimum after {_MOST_STEPS} steps; the start is too far off or the data inconsistent"
+    )
+
+
+def _cost(residuals: FloatArray, robust: bool) -> tuple[float, FloatArray]:
+    """Sum of the losses, and the weight of each residual in the normal equations."""
+    squared = (residuals / _LOSS_SCALE) ** 2
+    if not robust:
+        return float(np.sum(squared)), np.ones_like(residuals)
+    root = np.sqrt(1.0 + squared)
+    return float(np.sum(2.0 * (root - 1.0))), 1.0 / root
 
 
 def _weighted(
@@ -192,7 +208,7 @@ def _variance_components(
     """New standard deviations: each group's residuals over its share of the redundancy."""
     residuals, jacobian = _weighted(problem, layout, noise, options)
     inverse = _inverse_normal(jacobian)
-    leverage = np.einsum("ij,jk,ik->i", jacobian, inverse, jacobian)
+    leverage = np.sum((jacobian @ inverse) * jacobian, axis=1)
     pixel_count = 2 * sum(len(view.corner_ids) for view in problem.views)
     poses = len(layout.pose_indices)
     groups = {
