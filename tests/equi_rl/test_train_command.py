@@ -127,7 +127,7 @@ def test_a_process_killed_without_warning_continues_to_the_same_bits(domain, tmp
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
     folder = RunFolder(tmp_path / "killed")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while len(folder.read_progress()) < 6 and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -145,6 +145,20 @@ def test_a_process_killed_without_warning_continues_to_the_same_bits(domain, tmp
         RunFolder(tmp_path / "calm").read_progress(), folder.read_progress(), strict=True
     ):
         assert {**one, "seconds": ""} == {**two, "seconds": ""}
+
+
+def test_a_trained_policy_can_be_filmed_in_the_gymnasium_environment(tmp_path, capsys):
+    from PIL import Image
+
+    from equi_rl.carflag_film import main as film
+
+    assert film(["--run", str(tmp_path), "--out", str(tmp_path / "film.gif")]) == 2
+    main(tiny("carflag-2d", tmp_path / "run"))
+    arguments = ["--run", str(tmp_path / "run"), "--out", str(tmp_path / "film.gif")]
+    assert film([*arguments, "--episodes", "1", "--learner", "1"]) == 0
+    with Image.open(tmp_path / "film.gif") as gif:
+        assert gif.n_frames > 1
+    assert film([*arguments, "--learner", "2"]) == 2
 
 
 def test_progress_is_reported_with_success_and_speed(tmp_path):
