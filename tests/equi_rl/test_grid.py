@@ -68,14 +68,17 @@ def test_a_stopped_grid_takes_its_jobs_along_and_goes_on_later(tmp_path):
     )
     runner = subprocess.Popen([sys.executable, "-c", program], env=dict(os.environ))
     folder = RunFolder(tmp_path / "long")
-    deadline = time.monotonic() + 600
-    while not (folder.path / "config.json").exists():
-        assert time.monotonic() < deadline
-        assert runner.poll() is None
-        time.sleep(0.01)
-    # When it is asked to stop
-    runner.send_signal(signal.SIGTERM)
-    assert runner.wait(timeout=300) == 130
+    try:
+        deadline = time.monotonic() + 600
+        while not (folder.path / "config.json").exists():
+            assert time.monotonic() < deadline
+            assert runner.poll() is None
+            time.sleep(0.01)
+    finally:
+        # When it is asked to stop
+        runner.send_signal(signal.SIGTERM)
+        status = runner.wait(timeout=300)
+    assert status == 130
     # Then nobody holds the run folder any more, and the job counts as started
     config = folder.read_config()["config"]
     with folder.claim(config, resume=True):

@@ -127,12 +127,14 @@ def test_a_process_killed_without_warning_continues_to_the_same_bits(domain, tmp
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
     folder = RunFolder(tmp_path / "killed")
-    deadline = time.monotonic() + 600
-    while len(folder.read_progress()) < 6 and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    try:
+        deadline = time.monotonic() + 600
+        while len(folder.read_progress()) < 6 and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     assert not folder.is_finished, "the run ended before it could be killed; make it longer"
     assert main([*arguments, "--folder", str(tmp_path / "killed"), "--resume"]) == 0
     # Then weights, optimiser, worlds, random generators and curves are the same to the bit
