@@ -71,8 +71,10 @@ def _clock():
     return PartClock()
 
 
-def test_the_actor_loss_leaves_no_gradient_in_the_critic(networks):
-    actor, critic = networks
+@pytest.mark.parametrize("combination", ["equivariant", "plain"])
+def test_the_actor_loss_leaves_no_gradient_in_the_critic(combination):
+    torch.manual_seed(0)
+    actor, critic = build_agent(combination, tiny_config())
     learner = SacUpdate(actor, critic)
     seen = []
     original = learner.critic_optimiser.step
@@ -98,6 +100,28 @@ def test_the_target_follows_filters_as_it_would_follow_coefficients(networks):
         expected = dict(dense.named_tensors(critic.dense()))
     for name, tensor in dense.named_tensors(target):
         torch.testing.assert_close(tensor, expected[name], atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("combination", ["equivariant", "plain"])
+def test_a_reused_critic_judges_as_it_was_before_its_update(combination):
+    # With a critic that does not move, both orders are the same update.
+    losses = []
+    for updated in (True, False):
+        torch.manual_seed(0)
+        actor, critic = build_agent(combination, tiny_config())
+        settings = SacSettings(critic_learning_rate=0.0, updated_critic_judges=updated)
+        learner = SacUpdate(actor, critic, settings)
+        generator = torch.Generator().manual_seed(1)
+        losses.append([learner.step(batch_of(actor.config), generator) for _ in range(2)])
+    for one, two in zip(*losses, strict=True):
+        assert one == pytest.approx(two, rel=1e-4, abs=1e-5)
+    # With one that does move, the judge is the old critic.
+    torch.manual_seed(0)
+    actor, critic = build_agent(combination, tiny_config())
+    settings = SacSettings(critic_learning_rate=0.1, updated_critic_judges=False)
+    learner = SacUpdate(actor, critic, settings)
+    first = learner.step(batch_of(actor.config), torch.Generator().manual_seed(1))
+    assert first["actor_loss"] == pytest.approx(losses[0][0]["actor_loss"], rel=1e-4, abs=1e-5)
 
 
 def test_the_critic_learns_constant_rewards(networks):

@@ -45,6 +45,9 @@ def run(options: list[str]) -> dict[str, object]:
     actor, critic = build_agent(Combination(parsed.agent), config, "channels")
     escnn_actor, escnn_critic = copy.deepcopy(actor), copy.deepcopy(critic)
     fast = SacUpdate(actor, critic)
+    reusing = SacUpdate(
+        copy.deepcopy(actor), copy.deepcopy(critic), SacSettings(updated_critic_judges=False)
+    )
     full, demo = random_batch(config, FULL_LENGTHS), random_batch(config, DEMO_LENGTHS)
     plain = EscnnUpdate(escnn_actor, escnn_critic)
     padded = pad(full)
@@ -53,12 +56,14 @@ def run(options: list[str]) -> dict[str, object]:
     fast.step(demo)  # warm up allocators and kernels
     fast_s: list[float] = []
     demo_s: list[float] = []
+    reusing_s: list[float] = []
     escnn_s: list[float] = []
     with Progress(transient=True) as progress:
         task = progress.add_task("updates", total=parsed.repeats)
         for _ in range(parsed.repeats):
             demo_s.append(_timed(lambda: fast.step(demo, clock=demo_clock)))
             fast_s.append(_timed(lambda: fast.step(full, clock=full_clock)))
+            reusing_s.append(_timed(lambda: reusing.step(full)))
             if not parsed.skip_escnn:
                 escnn_s.append(_timed(lambda: plain.step(padded)))
             progress.advance(task)
@@ -73,6 +78,7 @@ def run(options: list[str]) -> dict[str, object]:
         "demo_batch_s": round(demo_median, 4),
         "escnn_full_batch_s": None if escnn is None else round(escnn, 4),
         "speedup_vs_escnn": None if escnn is None else round(escnn / full_s, 2),
+        "full_batch_reused_critic_s": round(statistics.median(reusing_s), 4),
         "full_batch_spread_s": [round(min(fast_s), 4), round(max(fast_s), 4)],
         "encoder_gflop_per_update": round(operations / 1e9, 1),
         "achieved_gflops": round(achieved / 1e9, 1),
