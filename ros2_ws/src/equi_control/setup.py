@@ -1,5 +1,3 @@
-from glob import glob
-
 from setuptools import find_packages, setup
 
 package_name = "equi_control"
@@ -16,7 +14,6 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),
-        (f"share/{package_name}/config", glob("config/*.yaml")),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
     install_requires=["numpy", "scipy", "rich", "ur_rtde", "equi_core"],
