@@ -27,6 +27,7 @@ def start(context):
     cell = CellFile.load(path)
     address = LaunchConfiguration("robot_ip").perform(context) or cell.section("robot")["robot_ip"]
     seed = int(LaunchConfiguration("seed").perform(context))
+    board = LaunchConfiguration("calibration_board").perform(context) == "true"
     folder = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
     scene_file = f"{folder}/equi_cell_{address.replace('.', '_')}_{os.getpid()}.scene"
     ended = EmitEvent(event=Shutdown(reason="a process of the simulated cell ended"))
@@ -40,6 +41,7 @@ def start(context):
                     "camera": camera,
                     "scene_file": scene_file,
                     "seed": seed,
+                    "calibration_board": board,
                     "position_m": [float(value) for value in settings["position_m"]],
                     "target_m": [float(value) for value in settings["target_m"]],
                     **cell.section("simulation"),
@@ -91,6 +93,12 @@ def generate_launch_description():
             ),
             DeclareLaunchArgument("task", default_value="block_picking", description="task"),
             DeclareLaunchArgument("seed", default_value="0", description="seed of the noise"),
+            DeclareLaunchArgument(
+                "calibration_board",
+                default_value="false",
+                choices=["true", "false"],
+                description="the arm carries the calibration board",
+            ),
             OpaqueFunction(function=start),
         ]
     )

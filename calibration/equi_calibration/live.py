@@ -1,0 +1,207 @@
+"""Commands that need a running cell: collecting, the daily look, and delays.
+
+ROS and the controller's library are imported only when one of these is called, so solving and
+checking work on any computer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_calibration.cell_file import CellSettings
+from equi_calibration.collect import Progress, add_scene, collect_dataset
+from equi_calibration.dataset import Dataset, DatasetWriter
+from equi_calibration.detection import BoardDetector
+from equi_calibration.errors import CollectError, LatencyError
+from equi_calibration.intrinsics import Intrinsics
+from equi_calibration.latency import Delay, Latencies, estimate_delay
+from equi_calibration.poses import plan_poses
+from equi_calibration.sources import ArmReading
+from equi_core.cell_file import CellFile
+
+FloatArray = NDArray[np.float64]
+Ask = Callable[[str], str]
+
+_CLOUD_TIMEOUT_S = 15.0
+_SAMPLE_S = 0.004
+_LEAD_S = 1.2
+_NUDGES = ((1.0, 1.0), (-0.6, 1.0), (0.8, 0.6), (0.0, 1.0))
+"""Heights of the small moves over the amplitude, and their speed over the nominal one."""
+
+
+def collect_live(
+    folder: Path,
+    cell_path: Path,
+    cell: CellSettings,
+    *,
+    robot_ip: str | None,
+    poses: int,
+    seed: int,
+    hand_guided: bool,
+    timeout_s: float,
+    progress: Progress,
+    ask: Ask,
+) -> Dataset:
+    """Collect in a running cell: cameras over ROS, arm over RTDE."""
+    from equi_calibration.camera_source_node import RosCameras
+    from equi_calibration.rtde_arm import RtdeArm
+
+    address = robot_ip or _robot_ip(cell_path)
+    with RosCameras(cell) as ros, RtdeArm(cell, address) as arm:
+        ros.wait_ready(timeout_s)
+        lenses = {name: camera.intrinsics for name, camera in ros.cameras.items()}
+
+        def look(writer: DatasetWriter) -> None:
+            if hand_guided:
+                ask("Move the arm out of the cameras' view of the table, then press return. ")
+            add_scene(writer, "blocks", cell.scene.block_count, arm, ros.cameras)
+
+        stops = _confirmed(ask, poses) if hand_guided else plan_poses(cell, lenses, poses, seed)
+        return collect_dataset(
+            folder, cell, arm, ros.cameras, stops, progress=progress, look_at_scene=look
+        )
+
+
+def live_clouds(
+    cell: CellSettings, timeout_s: float
+) -> tuple[dict[str, FloatArray], dict[str, str]]:
+    """A fresh cloud of every camera, and the serials by camera name."""
+    from equi_calibration.camera_source_node import RosCameras
+
+    with RosCameras(cell) as ros:
+        ros.wait_ready(timeout_s)
+        clouds, serials = {}, {}
+        for name, camera in ros.cameras.items():
+            points, _ = camera.cloud_after(0.0, _CLOUD_TIMEOUT_S)
+            clouds[name] = points.astype(np.float64)
+            serials[name] = camera.serial
+    return clouds, serials
+
+
+def measure_latency(
+    cell_path: Path,
+    cell: CellSettings,
+    *,
+    robot_ip: str | None,
+    amplitude_m: float,
+    timeout_s: float,
+) -> Latencies:
+    """Move the arm up and down a little, and compare command, motion and images."""
+    from equi_calibration.camera_source_node import RosCameras
+    from equi_calibration.rtde_arm import RtdeArm
+
+    if not 0.003 <= amplitude_m <= 0.05:
+        raise LatencyError(f"amplitude {amplitude_m} m must lie between 0.003 and 0.05")
+    address = robot_ip or _robot_ip(cell_path)
+    with RosCameras(cell) as ros, RtdeArm(cell, address) as arm:
+        ros.wait_ready(timeout_s)
+        for camera in ros.cameras.values():
+            camera.keep(2000)
+        start = arm.read().base_from_tcp
+        recorder = _Recorder(arm.read)
+        commands: list[tuple[float, float]] = [(arm.now_s(), float(start[2, 3]))]
+        with recorder:
+            threading.Event().wait(_LEAD_S)
+            for height, speed in _NUDGES:
+                target = start.copy()
+                target[2, 3] += height * amplitude_m
+                commands.append((arm.now_s(), float(target[2, 3])))
+                arm.nudge(target, speed * 0.1)
+            threading.Event().wait(_LEAD_S)
+        times, heights = recorder.recording()
+        delays = {}
+        detector = BoardDetector(cell.board, cell.view_gate)
+        for name, camera in ros.cameras.items():
+            seen = [
+                (shot.received_s, place)
+                for shot in camera.shots()
+                if (place := _board_row(detector, shot.image, camera.intrinsics)) is not None
+            ]
+            if len(seen) < 12:
+                continue
+            received, rows = np.array(seen).T
+            delays[name] = estimate_delay(times, heights, received, rows)
+    if not delays:
+        raise LatencyError(
+            "no camera saw the board often enough; bring the board into view of at least one"
+        )
+    return Latencies(delays, _command_delay(commands, times, heights))
+
+
+class _Recorder:
+    """Reads the arm in a thread for as long as the `with` block lasts."""
+
+    def __init__(self, read: Callable[[], ArmReading]) -> None:
+        self._read = read
+        self._stop = threading.Event()
+        self._samples: list[tuple[float, float]] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> _Recorder:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5.0)
+
+    def recording(self) -> tuple[FloatArray, FloatArray]:
+        """Times (N,) [s] and TCP heights (N,) [m]."""
+        times, heights = np.array(self._samples).T
+        return times, heights
+
+    def _run(self) -> None:
+        while not self._stop.wait(_SAMPLE_S):
+            reading = self._read()
+            self._samples.append((reading.stamp_s, float(reading.base_from_tcp[2, 3])))
+
+
+def _command_delay(
+    commands: list[tuple[float, float]], times: FloatArray, heights: FloatArray
+) -> Delay:
+    """From each command to the moment at which the arm has begun to move."""
+    delays = []
+    for moment, target in commands[1:]:
+        before = heights[(times > moment - 0.3) & (times <= moment)]
+        after = times > moment
+        if len(before) == 0 or not after.any():
+            continue
+        rest = float(np.median(before))
+        threshold = max(5e-4, 0.02 * abs(target - rest))
+        begun = np.flatnonzero(after & (np.abs(heights - rest) > threshold))
+        if len(begun):
+            delays.append(float(times[begun[0]] - moment))
+    if len(delays) < 2:
+        raise LatencyError("the arm was not seen to start moving; is its speed slider at zero?")
+    spread = float(np.std(delays, ddof=1)) / np.sqrt(len(delays))
+    return Delay(float(np.median(delays)), spread, 1.0)
+
+
+def _board_row(detector: BoardDetector, image: NDArray[np.uint8], lens: Intrinsics) -> float | None:
+    """Mean image row of the board's corners [px]; None if too few are seen."""
+    found = detector.detect(image, lens)
+    if len(found.corner_ids) < detector.board.corner_count:
+        return None  # the mean of other corners would lie elsewhere
+    return float(found.corners_px[:, 1].mean())
+
+
+def _confirmed(ask: Ask, poses: int) -> Iterator[None]:
+    for number in range(poses):
+        answer = ask(
+            f"Pose {number + 1} of {poses}: guide the arm, let go, press return (q to finish). "
+        )
+        if answer.strip().lower() == "q":
+            return
+        yield None
+
+
+def _robot_ip(cell_path: Path) -> str:
+    address = CellFile.load(cell_path).section("robot").get("robot_ip")
+    if not isinstance(address, str) or not address:
+        raise CollectError(f"{cell_path} names no robot.robot_ip; give --robot-ip")
+    return address
