@@ -184,7 +184,7 @@ def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
 
 @pytest.mark.parametrize(
     ("damage", "word"),
-    [("missing", "contract.json"), ("foreign", "weights_sha256"), ("nan", "nan")],
+    [("missing", "contract.json"), ("foreign", "weights_sha256"), ("nan", "not finite")],
 )
 def test_a_model_that_must_not_run_is_refused(ros_domain_id, tmp_path, damage, word):
     from equi_policy.bench_policy_step import write_random_policy

@@ -1,6 +1,6 @@
 """The scripted expert behind the interface of a learned policy.
 
-It reads the emulator's ground truth instead of the image, so it shows that everything else works:
+It reads the emulator's true poses instead of the image, so it shows that everything else works:
 cameras, fusion, session, driver. It is no policy for a real cell.
 """
 
@@ -61,8 +61,13 @@ class ExpertPolicy:
         return ExpertState()
 
     def step(self, observation: Any, state: ExpertState) -> ExpertStep:
-        """One decision from the true state; the observation is not looked at."""
+        """One decision from the true poses; only the holding flag comes from the observation.
+
+        The robot says whether it holds something; in the physics the answer may change from one
+        millisecond to the next while the fingers still turn an object.
+        """
         world = self._look()
+        world = dataclasses.replace(world, holding=bool(np.asarray(observation)[1].max() > 0.5))
         memory = state.memory or self._expert.start(world, self._rng)
         action, memory = self._expert.act(world, memory)
         return ExpertStep(

@@ -209,13 +209,13 @@ def write_picture(results: list[Comparison], path: Path, count: int = 4) -> None
 
         difference = np.clip(item.error_m / 0.03 * 255, 0, 255).astype(np.uint8)
         panels = [grey(item.true[0]), grey(item.fused[0]), difference]
-        big = [cv2.resize(p, (252, 252), interpolation=cv2.INTER_NEAREST) for p in panels]
-        rows.append(np.hstack([cv2.copyMakeBorder(b, 4, 4, 4, 4, 0, value=255) for b in big]))
+        big = [np.kron(p, np.ones((3, 3), dtype=np.uint8)) for p in panels]
+        rows.append(np.hstack([np.pad(b, 4, constant_values=255) for b in big]))
     picture = np.vstack(rows)
     header = np.full((34, picture.shape[1]), 255, dtype=np.uint8)
     for index, text in enumerate(("training", "fused, two cameras", "difference, white 30 mm")):
         place = (8 + index * 260, 23)
-        cv2.putText(header, text, place, cv2.FONT_HERSHEY_SIMPLEX, 0.55, 30, 1, cv2.LINE_AA)
+        cv2.putText(header, text, place, cv2.FONT_HERSHEY_SIMPLEX, 0.55, (30,), 1, cv2.LINE_AA)
     path.parent.mkdir(parents=True, exist_ok=True)
     cv2.imwrite(str(path), np.vstack([header, picture]))
 

@@ -218,9 +218,9 @@ class Driver:
         """Whether arm or fingers are, or may be, under way."""
         if self.state is DriverState.ACTIVE or not self.gripper.settled:
             return True
-        if self.last is None:
-            return False
-        return not bool(self.last["finished"]) or not self._resting(self.last)
+        # A step has waited for rest before it ended. What the joints do afterwards (they tremble for
+        # as long as the fingers squeeze something that stands on the table) is no motion of ours.
+        return self.last is not None and not bool(self.last["finished"])
 
     @property
     def homing(self) -> bool:

@@ -306,14 +306,7 @@ def evaluate(node: EvaluateNode, options: argparse.Namespace, console: Console) 
             node.start_record(options.output / record)
         status = console.status(f"episode {number + 1}")
         with status:
-            result = node.run_episode(
-                episode_id,
-                seed,
-                lambda f, n=number, s=status: s.update(
-                    f"episode {n + 1}: step {f.steps}, {f.phase}, {f.elapsed_s:.0f} s"
-                    f"{', holding' if f.holding else ''}"
-                ),
-            )
+            result = node.run_episode(episode_id, seed, _status_line(status, number))
         result = _labelled(result, options.operator, record)
         node.end_record({"seed": str(seed), "outcome": result.outcome, "reason": result.reason})
         store.add(result)
@@ -336,6 +329,19 @@ def evaluate(node: EvaluateNode, options: argparse.Namespace, console: Console) 
         console.print(f"{name:<30} {rate}", highlight=False)
     console.print(f"report: {report}", soft_wrap=True)
     return 0 if protocol.next_seed(store.results) is None else 1
+
+
+def _status_line(status: Any, number: int) -> Callable[[RunEpisode.Feedback], None]:
+    """Shows the feedback of episode `number` in the live status line."""
+
+    def show(feedback: RunEpisode.Feedback) -> None:
+        holding = ", holding" if feedback.holding else ""
+        status.update(
+            f"episode {number + 1}: step {feedback.steps}, {feedback.phase}, "
+            f"{feedback.elapsed_s:.0f} s{holding}"
+        )
+
+    return show
 
 
 def _labelled(result: EpisodeResult, operator: Operator | None, record: str) -> EpisodeResult:

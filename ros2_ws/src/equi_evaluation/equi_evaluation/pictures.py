@@ -43,7 +43,7 @@ def load_frames(record: Path) -> EpisodeFrames:
         if item.topic == SIDE_VIEW_TOPIC:
             picture = cv2.imdecode(np.frombuffer(bytes(message.data), np.uint8), cv2.IMREAD_COLOR)
             if picture is not None:
-                side.append((item.log_time_ns, picture))
+                side.append((item.log_time_ns, np.asarray(picture, dtype=np.uint8)))
         elif item.topic == "observation":
             image = np.array(message.image, dtype=np.float32).reshape(
                 message.channels, message.height, message.width

@@ -180,7 +180,7 @@ def _episodes(
         for result in sorted(results, key=lambda item: item.success)[:filmstrips]
         if result.record
     }
-    blocks = []
+    blocks: list[str] = []
     for result in results:
         mark = "<span class=ok>success</span>" if result.success else "<span class=no>no</span>"
         count = "" if result.episode_id in inside else " <span class=soft>(not counted)</span>"
@@ -210,7 +210,7 @@ def _strip(record: Path) -> str:
     coded, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 80])
     if not coded:
         return ""
-    return f"<img alt='filmstrip' src='data:image/jpeg;base64,{base64.b64encode(data).decode()}'>"
+    return f"<img alt='filmstrip' src='data:image/jpeg;base64,{base64.b64encode(data.tobytes()).decode()}'>"
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

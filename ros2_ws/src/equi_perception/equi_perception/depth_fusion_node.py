@@ -14,6 +14,7 @@ import array
 import sys
 import time
 from collections import deque
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -126,7 +127,7 @@ class DepthFusionNode(Node):
             self.create_subscription(
                 PointCloud2,
                 self._topics[name],
-                lambda data, camera=name: self._on_cloud(camera, data),
+                partial(self._on_cloud, name),
                 qos.CLOUD,
                 raw=True,
             )

@@ -232,7 +232,7 @@ class PolicySession(Generic[State]):
             # The step never happened: forget it, and decide anew on the next observation.
             self._running = dataclasses.replace(
                 running,
-                memory=running.before,
+                memory=running.memory if running.before is None else running.before,
                 before=None,
                 next_step=step.step_index,
                 awaiting=None,
