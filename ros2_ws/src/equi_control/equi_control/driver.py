@@ -218,8 +218,8 @@ class Driver:
         """Whether arm or fingers are, or may be, under way."""
         if self.state is DriverState.ACTIVE or not self.gripper.settled:
             return True
-        # A step has waited for rest before it ended. What the joints do afterwards (they tremble for
-        # as long as the fingers squeeze something that stands on the table) is no motion of ours.
+        # A step has waited for rest before it ended. What the joints do afterwards (they tremble
+        # while the fingers squeeze something that stands on the table) is no motion of ours.
         return self.last is not None and not bool(self.last["finished"])
 
     @property

@@ -210,7 +210,8 @@ def _strip(record: Path) -> str:
     coded, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 80])
     if not coded:
         return ""
-    return f"<img alt='filmstrip' src='data:image/jpeg;base64,{base64.b64encode(data.tobytes()).decode()}'>"
+    text = base64.b64encode(data.tobytes()).decode()
+    return f"<img alt='filmstrip' src='data:image/jpeg;base64,{text}'>"
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
