@@ -62,6 +62,19 @@ def test_noise_differs_from_frame_to_frame(env):
     assert 0.0 < np.abs(first[0] - second[0]).mean() < 0.01
 
 
+def test_latency_leaves_the_last_millimetres_of_a_motion_to_the_next_step():
+    late = DomainRandomisation(latency_s=(0.04, 0.04))
+    made = make_env("block_picking", randomisation=late)
+    made.reset(seed=0)
+    made.step([-1.0, 0.0, 0.0, 1.0, 0.0])
+    missing_m = 0.25 - made.state().tcp_position_m[2]
+    # The last 40 ms of a stop from 4 m/s^2 cover half of a t^2 = 3.2 mm.
+    assert missing_m == pytest.approx(0.0032, abs=0.0015)
+    made.step([-1.0, 0.0, 0.0, 0.0, 0.0])
+    assert made.state().tcp_position_m[2] == pytest.approx(0.25, abs=0.001)
+    made.close()
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_runs_with_it(task):
     made = make_env(task, randomisation=DomainRandomisation())

@@ -13,7 +13,7 @@ from equi_core.contract import ImageSpec
 from equi_core.ur5_kinematics import KinematicsError, OutOfReachError, SingularPoseError
 from equi_rl.sim.errors import SceneError, SimError
 from equi_rl.sim.gripper import GripperError
-from equi_rl.sim.objects import handle_position_m
+from equi_rl.sim.object_parts import handle_position_m
 from equi_rl.sim.scene import ObjectKind, Scene, SceneObject
 from equi_rl.sim.world import World
 

@@ -16,7 +16,8 @@ from rich.table import Table
 
 from equi_rl.envs import TASKS, make_env
 from equi_rl.experts import make_expert
-from equi_rl.sim.world import TimeSplit, World
+from equi_rl.sim.physics_config import TimeSplit
+from equi_rl.sim.world import World
 
 REFERENCE_STEPS_PER_S = {
     "block_picking": 19.0,

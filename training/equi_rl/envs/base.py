@@ -23,8 +23,9 @@ from equi_core.contract import PolicyContract
 from equi_core.observation import compose_observation
 from equi_rl.envs.randomisation import DomainRandomisation, EpisodeVariation
 from equi_rl.sim.errors import SceneError
+from equi_rl.sim.physics_config import PhysicsConfig
 from equi_rl.sim.scene import ObjectKind, Scene, WorldState
-from equi_rl.sim.world import PhysicsConfig, World
+from equi_rl.sim.world import World
 
 FloatImage = NDArray[np.float32]
 
@@ -123,7 +124,7 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         delta, target, executed, reasons = self._clipped(action)
         _, yaw = self.world.commanded_pose()
-        self.world.move_tcp(target, yaw + delta.yaw_rad)
+        self.world.move_tcp(target, yaw + delta.yaw_rad, self._variation.latency_s)
         self.world.move_gripper(1.0 - delta.closedness)
         self.world.wait_for_rest()
         self._state = self.world.get_state()

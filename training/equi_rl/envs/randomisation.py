@@ -27,6 +27,7 @@ class EpisodeVariation:
     mass_scale: float = 1.0
     friction_scale: float = 1.0
     calibration_offset_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    latency_s: float = 0.0
 
     def applied_to(self, scene: Scene) -> Scene:
         """The scene with both objects changed alike; drawers keep their size."""
@@ -56,6 +57,8 @@ class DomainRandomisation:
     friction_scale: Range = (0.8, 1.2)
     calibration_offset_m: float = 0.002
     """Standard deviation of a constant shift of the image per episode, each axis [m]."""
+    latency_s: Range = (0.0, 0.04)
+    """How much of each motion is still to come when the image is taken [s]: a late command."""
     depth_noise_m: float = 0.001
     """Standard deviation of the depth of each pixel and frame [m]."""
     missing_fraction: float = 0.01
@@ -70,6 +73,8 @@ class DomainRandomisation:
             low, high = getattr(self, name)
             if not (math.isfinite(low) and math.isfinite(high) and 0 < low <= high):
                 raise ValueError(f"randomisation.{name} = {(low, high)} must be 0 < low <= high")
+        if not 0 <= self.latency_s[0] <= self.latency_s[1] < math.inf:
+            raise ValueError(f"randomisation.latency_s = {self.latency_s} must be 0 <= low <= high")
         for name in ("calibration_offset_m", "depth_noise_m", "missing_patches"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"randomisation.{name} = {getattr(self, name)} must be >= 0")
@@ -86,6 +91,7 @@ class DomainRandomisation:
             mass_scale=float(rng.uniform(*self.mass_scale)),
             friction_scale=float(rng.uniform(*self.friction_scale)),
             calibration_offset_m=(float(x), float(y), float(z)),
+            latency_s=float(rng.uniform(*self.latency_s)),
         )
 
     def disturbed(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from equi_core.contract import PolicyContract
 from equi_rl.experts import skills
 from equi_rl.experts.skills import Goal, action_towards
-from equi_rl.sim.objects import handle_position_m
+from equi_rl.sim.object_parts import handle_position_m
 from equi_rl.sim.scene import ObjectKind, WorldState
 
 FloatArray = NDArray[np.float64]

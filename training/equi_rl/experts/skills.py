@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from equi_core.action import MetricDelta, encode
 from equi_core.contract import PolicyContract
 from equi_core.geometry import wrap_half_turn_rad
-from equi_rl.sim.objects import handle_position_m
+from equi_rl.sim.object_parts import handle_position_m
 from equi_rl.sim.scene import WorldState
 
 FloatArray = NDArray[np.float64]

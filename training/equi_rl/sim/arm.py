@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equi_core import ur5_kinematics
+from equi_core.geometry import top_down_pose
 from equi_core.ur5_kinematics import KinematicsError
 from equi_rl.sim.bullet import BulletClient, pybullet
 from equi_rl.sim.robot_model import ARM_JOINTS, TCP_FROM_TOOL0_M
@@ -79,3 +81,17 @@ def tcp_pose_of(joints_rad: FloatArray) -> FloatArray:
     pose = ur5_kinematics.forward(joints_rad)
     pose[:3, 3] += TCP_FROM_TOOL0_M * pose[:3, 2]
     return pose
+
+
+def joints_for_pose(position_m: Sequence[float], yaw_rad: float) -> FloatArray:
+    """Joints (6,) of a downward TCP pose, elbow up, with the wrist as near its middle as it goes.
+
+    The gripper is the same after half a turn, so of the two possible wrist angles the one nearer
+    to zero is taken: an episode then starts with at least half a turn to spare on either side.
+    """
+    candidates = []
+    for half_turns in (-1, 0, 1):
+        pose = top_down_pose(position_m, yaw_rad + half_turns * math.pi)
+        pose[:3, 3] -= TCP_FROM_TOOL0_M * pose[:3, 2]
+        candidates.append(ur5_kinematics.inverse_near(pose, ur5_kinematics.HOME_RAD))
+    return min(candidates, key=lambda joints: abs(float(joints[5])))

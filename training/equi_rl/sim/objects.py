@@ -9,139 +9,27 @@ exactly the pose at which it was put until it was displaced by more than `AT_RES
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from equi_rl.sim.bullet import BulletClient, pybullet
+from equi_rl.sim.object_parts import LIE_ALONG_Y, Part, handle_position_m, parts_of
 from equi_rl.sim.raycast import Kind, ShapeTable
 from equi_rl.sim.scene import ObjectKind, Quaternion, SceneObject, Vector3
 
 FloatArray = NDArray[np.float64]
 
-BLOCK_COLOUR = (0.87, 0.42, 0.28)
-CABINET_COLOUR = (0.80, 0.66, 0.47)
-FRONT_COLOUR = (0.91, 0.80, 0.62)
-HANDLE_COLOUR = (0.35, 0.37, 0.40)
+__all__ = ["SimObject", "handle_position_m"]
 
-# The handle is a round bar in front of the drawer's face, on two posts.
-HANDLE_LENGTH_M = 0.10
-HANDLE_RADIUS_M = 0.0075
-HANDLE_HEIGHT_M = 0.027
-HANDLE_REACH_M = 0.05
-"""From the cabinet's face to the bar's axis."""
 DRAWER_STROKE_M = 0.10
 DRAWER_FRICTION_N = 4.0
 """Force that moves the unlocked drawer: it stops with the hand that pulls it."""
 AT_REST_M = 1e-4
 """Displacement below which an object still counts as untouched."""
 _AT_REST_TURN = 1e-3
-_POST_THICKNESS_M = 0.010
-_POST_SPACING_M = 0.07
-_WALL_M = 0.004
-_FRONT_M = 0.008
-
 _SLEEPING = pybullet.ACTIVATION_STATE_SLEEP | pybullet.ACTIVATION_STATE_ENABLE_SLEEPING
-
-
-@dataclass(frozen=True)
-class Part:
-    """One convex shape of a body, in the body's (or its sliding part's) frame."""
-
-    kind: Kind
-    size_m: Vector3
-    """As `Kind` says."""
-    centre_m: Vector3
-    colour: Vector3
-    slides: bool = False
-    """Whether it belongs to the part of a drawer that is pulled out."""
-    along_y: bool = False
-    """Whether the shape's own z axis lies along the body's y axis (the handle bar)."""
-
-
-@lru_cache(maxsize=64)
-def parts_of(kind: ObjectKind, size_m: Vector3) -> tuple[Part, ...]:
-    """The shapes of an object of a given size."""
-    length, width, height = size_m
-    if kind is ObjectKind.BLOCK:
-        return (Part(Kind.BOX, (length / 2, width / 2, height / 2), (0, 0, 0), BLOCK_COLOUR),)
-    inner_width, depth = width - 2 * _WALL_M, length - _FRONT_M - _WALL_M
-    face = -length / 2
-    tray_top = height - 0.012
-    wall_centre_x = face + _FRONT_M + depth / 2
-
-    def box(extents: Vector3, centre: Vector3, colour: Vector3, slides: bool) -> Part:
-        half: Vector3 = (extents[0] / 2, extents[1] / 2, extents[2] / 2)
-        return Part(Kind.BOX, half, centre, colour, slides)
-
-    side_y = width / 2 - _WALL_M / 2
-    tray_y = inner_width / 2 - _WALL_M
-    shell_x, shell_length = _FRONT_M / 2, length - _FRONT_M
-    front_height = height - _WALL_M - 0.003
-    bar_x = face - HANDLE_REACH_M
-    post_x, post_length = face - HANDLE_REACH_M / 2, HANDLE_REACH_M
-    post_side = _POST_THICKNESS_M
-    return (
-        box((length, width, _WALL_M), (0, 0, height - _WALL_M / 2), CABINET_COLOUR, False),
-        box((shell_length, _WALL_M, height), (shell_x, side_y, height / 2), CABINET_COLOUR, False),
-        box((shell_length, _WALL_M, height), (shell_x, -side_y, height / 2), CABINET_COLOUR, False),
-        box(
-            (_WALL_M, width, height),
-            (length / 2 - _WALL_M / 2, 0, height / 2),
-            CABINET_COLOUR,
-            False,
-        ),
-        box(
-            (_FRONT_M, width, front_height),
-            (face + _FRONT_M / 2, 0, front_height / 2 + 0.002),
-            FRONT_COLOUR,
-            True,
-        ),
-        box((depth, inner_width, _WALL_M), (wall_centre_x, 0, 0.005), FRONT_COLOUR, True),
-        box(
-            (depth, _WALL_M, tray_top),
-            (wall_centre_x, tray_y, tray_top / 2 + 0.003),
-            FRONT_COLOUR,
-            True,
-        ),
-        box(
-            (depth, _WALL_M, tray_top),
-            (wall_centre_x, -tray_y, tray_top / 2 + 0.003),
-            FRONT_COLOUR,
-            True,
-        ),
-        Part(
-            Kind.CAPSULE,
-            (HANDLE_RADIUS_M, HANDLE_LENGTH_M / 2 - HANDLE_RADIUS_M, 0.0),
-            (bar_x, 0, HANDLE_HEIGHT_M),
-            HANDLE_COLOUR,
-            slides=True,
-            along_y=True,
-        ),
-        *(
-            box(
-                (post_length, post_side, post_side),
-                (post_x, side * _POST_SPACING_M / 2, HANDLE_HEIGHT_M),
-                HANDLE_COLOUR,
-                True,
-            )
-            for side in (-1, 1)
-        ),
-    )
-
-
-def handle_position_m(drawer: SceneObject) -> Vector3:
-    """Centre of a drawer's handle bar in base_link."""
-    x, y, z = drawer.position_m
-    c, s = drawer.heading
-    reach = drawer.size_m[0] / 2 + HANDLE_REACH_M + drawer.extension_m
-    return (x - c * reach, y - s * reach, z + HANDLE_HEIGHT_M)
-
-
-_LIE_ALONG_Y = Rotation.from_euler("x", -math.pi / 2).as_matrix()
 
 
 class SimObject:
@@ -157,7 +45,7 @@ class SimObject:
         self._slides = np.array([part.slides for part in self._parts])
         self._local_centre = np.array([part.centre_m for part in self._parts], dtype=np.float64)
         self._local_rotation = np.array(
-            [_LIE_ALONG_Y if part.along_y else np.eye(3) for part in self._parts]
+            [LIE_ALONG_Y if part.along_y else np.eye(3) for part in self._parts]
         )
         self._table = ShapeTable(
             np.array([part.kind for part in self._parts], dtype=np.int64),
@@ -320,7 +208,7 @@ def _compound(client: BulletClient, parts: list[Part], extension_m: float) -> in
         shift = extension_m if part.slides else 0.0
         centres.append((part.centre_m[0] - shift, part.centre_m[1], part.centre_m[2]))
         turns.append(
-            tuple(Rotation.from_matrix(_LIE_ALONG_Y).as_quat())
+            tuple(Rotation.from_matrix(LIE_ALONG_Y).as_quat())
             if part.along_y
             else (0.0, 0.0, 0.0, 1.0)
         )

@@ -10,26 +10,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equi_core import ur5_kinematics as kinematics
 from equi_core.contract import ImageSpec
-from equi_core.geometry import top_down_pose, wrap_angle_rad, yaw_of
+from equi_core.geometry import wrap_angle_rad, yaw_of
 from equi_core.observation import pixel_centres_m
-from equi_rl.sim.arm import Arm, tcp_pose_of
+from equi_rl.sim.arm import Arm, joints_for_pose, tcp_pose_of
 from equi_rl.sim.bullet import BulletClient, new_client, pybullet
 from equi_rl.sim.errors import SimError
 from equi_rl.sim.gripper import LEFT_FINGER, RIGHT_FINGER, Gripper
-from equi_rl.sim.motion import MotionLimits, trapezoid_fractions
+from equi_rl.sim.motion import trapezoid_fractions
 from equi_rl.sim.objects import SimObject
+from equi_rl.sim.physics_config import PhysicsConfig, TimeSplit
 from equi_rl.sim.raycast import ShapeTable, cast_heights
 from equi_rl.sim.robot_model import TCP_FROM_TOOL0_M, description_path, robot_model
 from equi_rl.sim.scene import Scene, WorldState
 
 FloatArray = NDArray[np.float64]
+
+__all__ = ["PhysicsConfig", "TimeSplit", "World"]
 
 TABLE_FRICTION = 1.0
 # Joint errors below this move the TCP by less than the distance at which resistance is felt, so
@@ -39,60 +41,6 @@ _FREE_LAG_RAD = 1e-3
 _BACK_OFF_M = 1e-3
 _MOST_BACK_OFF_M = 5e-3
 GRAVITY_M_S2 = 9.81
-
-
-@dataclass(frozen=True)
-class PhysicsConfig:
-    """How finely the world is simulated and when a move counts as finished."""
-
-    rate_hz: int = 240
-    steps_per_command: int = 2
-    """Joint targets are streamed at rate_hz / this: 120 Hz, about a UR5's own rate."""
-    free_solver_iterations: int = 20
-    """Enough to carry the arm through free space."""
-    contact_solver_iterations: int = 50
-    """While the fingers squeeze something or the arm feels resistance."""
-    resisted_lag_m: float = 0.0015
-    """A TCP that trails its target by more than this feels resistance."""
-    blocked_lag_m: float = 0.006
-    """A moving TCP that trails its target by more than this is blocked."""
-    arrived_m: float = 0.0004
-    """A TCP that comes to rest farther than this from its target was blocked."""
-    settle_steps: int = 48
-    """Most physics steps spent waiting for rest after a move."""
-    settled_joint_error_rad: float = 4e-4
-    settled_joint_speed_rad_s: float = 0.02
-    settled_object_speed_m_s: float = 0.01
-    gripper_steps: int = 144
-    """Most physics steps that one gripper command may take."""
-    motion: MotionLimits = field(default_factory=MotionLimits)
-
-    @property
-    def step_s(self) -> float:
-        """Duration of one physics step [s]."""
-        return 1.0 / self.rate_hz
-
-
-@dataclass
-class TimeSplit:
-    """Seconds spent, and physics steps taken, since the last `clear`."""
-
-    kinematics_s: float = 0.0
-    physics_s: float = 0.0
-    rendering_s: float = 0.0
-    physics_steps: int = 0
-
-    def add(self, other: TimeSplit) -> None:
-        """Count another one's amounts too."""
-        self.kinematics_s += other.kinematics_s
-        self.physics_s += other.physics_s
-        self.rendering_s += other.rendering_s
-        self.physics_steps += other.physics_steps
-
-    def clear(self) -> None:
-        """Start counting anew."""
-        self.kinematics_s = self.physics_s = self.rendering_s = 0.0
-        self.physics_steps = 0
 
 
 class World:
@@ -110,6 +58,7 @@ class World:
         self._commanded_pose = np.zeros(4)
         self._robot_id = -1
         self._iterations = 0
+        self._unfinished_steps = 0
         self.arm: Arm
         self.gripper: Gripper
         self.reset(Scene(objects=()))
@@ -152,6 +101,7 @@ class World:
         ]
         self.goal_xy_m = scene.goal_xy_m
         self._blocked = False
+        self._unfinished_steps = 0
         self._iterations = self.config.free_solver_iterations
         self._command_from(joints)
 
@@ -197,12 +147,22 @@ class World:
         """Let time pass; the motors follow their last targets."""
         self._advance(max(1, round(duration_s * self.config.rate_hz)))
 
-    def move_tcp(self, position_m: Sequence[float], yaw_rad: float) -> bool:
+    def move_tcp(
+        self, position_m: Sequence[float], yaw_rad: float, unfinished_s: float = 0.0
+    ) -> bool:
         """Move along a straight line to a TCP position and yaw; False if something blocked it.
 
         Raises OutOfReachError or SingularPoseError before anything moves.
+
+        Args:
+            position_m: TCP target (3,) in base_link [m].
+            yaw_rad: gripper yaw there [rad].
+            unfinished_s: return this long before the motion ends; the motors complete it while
+                time passes. Models a command that reached the arm late.
         """
         config = self.config
+        self._advance(self._unfinished_steps)
+        self._unfinished_steps = 0
         target = np.array([*position_m, yaw_rad], dtype=np.float64)
         start = self._commanded_pose
         began = time.perf_counter()
@@ -223,7 +183,10 @@ class World:
         targets = path - steps * (config.steps_per_command + 1) / (2 * config.steps_per_command)
         self.spent.kinematics_s += time.perf_counter() - began
         self._solve_finely(self.gripper.holding)
-        for tick, (joints, speed) in enumerate(zip(targets.tolist(), speeds.tolist(), strict=True)):
+        left_out = min(len(path), round(unfinished_s / tick_s))
+        for tick, (joints, speed) in enumerate(
+            zip(targets[: len(path) - left_out].tolist(), speeds.tolist(), strict=False)
+        ):
             self.arm.stream(joints, speed)
             self._advance(config.steps_per_command)
             if tick % 2 == 1:
@@ -234,9 +197,11 @@ class World:
             if tick % 4 == 3:
                 self.gripper.update(4 * tick_s)
         self.arm.set_joint_targets(path[-1].tolist())
-        self._settle_arm(path[-1])
-        if self._lag_m(path[-1]) > config.arrived_m:
+        if left_out == 0:
+            self._settle_arm(path[-1])
+        if left_out == 0 and self._lag_m(path[-1]) > config.arrived_m:
             return self._stop_on_path(target)
+        self._unfinished_steps = left_out * config.steps_per_command
         self._commanded_rad, self._commanded_pose = path[-1], target
         self._blocked = False
         return True
@@ -386,17 +351,3 @@ class World:
         if self._client is None:
             raise SimError("this world was closed; make a new one")
         return self._client
-
-
-def joints_for_pose(position_m: Sequence[float], yaw_rad: float) -> FloatArray:
-    """Joints (6,) of a downward TCP pose, elbow up, with the wrist as near its middle as it goes.
-
-    The gripper is the same after half a turn, so of the two possible wrist angles the one nearer
-    to zero is taken: an episode then starts with at least half a turn to spare on either side.
-    """
-    candidates = []
-    for half_turns in (-1, 0, 1):
-        pose = top_down_pose(position_m, yaw_rad + half_turns * math.pi)
-        pose[:3, 3] -= TCP_FROM_TOOL0_M * pose[:3, 2]
-        candidates.append(kinematics.inverse_near(pose, kinematics.HOME_RAD))
-    return min(candidates, key=lambda joints: abs(float(joints[5])))
