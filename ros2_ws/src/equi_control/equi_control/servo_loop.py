@@ -52,6 +52,9 @@ _ORDERLY_END_S = 1.0
 _EARLY_S = 0.0008
 # A pose computed later than this share of the cycle might meet the next one in the controller.
 _LATEST_SHARE = 0.6
+# Cycles that follow each other faster than this share of a period are a controller catching up:
+# it may read both answers in one cycle.
+_LEAST_SPACING = 0.5
 # How fast the estimate of "when is a cycle due" may grow, in periods per cycle.
 _CLOCK_SLIP = 0.25
 # A refused servo command is explained by one of the next readings.
@@ -201,6 +204,7 @@ class _ServoLoop:
         self._worst_gap_s = 0.0
         self._repeated_cycles = 0
         self._last_sent_s = math.nan
+        self._last_advance_s = -math.inf
         self._clock_offset_s = math.inf
         self._end_by_s: float | None = None
 
@@ -292,9 +296,11 @@ class _ServoLoop:
     def _stream(self, streamer: Streamer, reading: Reading) -> Problem:
         """Send one pose; a refusal is turned into the problem that explains it."""
         self._notice_contact(streamer, reading)
-        share = self._share_of_cycle_gone(reading)
-        if share <= _LATEST_SHARE:
+        now_s = time.monotonic()
+        spaced = now_s - self._last_advance_s >= _LEAST_SPACING * self._period_s
+        if spaced and self._share_of_cycle_gone(reading) <= _LATEST_SHARE:
             streamer.advance()
+            self._last_advance_s = now_s
         else:
             self._repeated_cycles += 1
         if not self._link.servo(streamer.pose, self._period_s):
