@@ -140,6 +140,7 @@ class RosCameras:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._changed = threading.Condition()
+        self._stop = threading.Event()
         self.cameras = {
             camera.name: RosCamera(self._node, camera, self._changed) for camera in cell.cameras
         }
@@ -155,8 +156,11 @@ class RosCameras:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._executor.shutdown(timeout_sec=2.0)
+        # The thread leaves the executor before anything that it waits on is destroyed.
+        self._stop.set()
+        self._executor.wake()
         self._thread.join(timeout=5.0)
+        self._executor.shutdown(timeout_sec=2.0)
         self._node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
@@ -175,7 +179,8 @@ class RosCameras:
 
     def _spin(self) -> None:
         try:
-            self._executor.spin()
+            while not self._stop.is_set():
+                self._executor.spin_once(timeout_sec=0.1)
         except ExternalShutdownException:
             return
 
