@@ -20,6 +20,7 @@ FloatArray = NDArray[np.float64]
 # Distances along the joints' z axes, radii and lengths of the UR5's links [m].
 _BASE_RADIUS_M = 0.078
 _SHOULDER_RADIUS_M = 0.061
+_SHOULDER_TOP_M = 0.04
 _SHOULDER_END_M = 0.206
 _UPPER_ARM_OFFSET_M = 0.13585
 _UPPER_ARM_RADIUS_M = 0.055
@@ -72,7 +73,7 @@ def _arm_capsules(frames: FloatArray, margin_m: float) -> FloatArray:
     # Frame i of the Denavit-Hartenberg chain lies at the far end of link i; its z axis is that of
     # the next joint. Tubes of upper arm and forearm run beside the joint axes.
     rows = [
-        (np.zeros(3), origin[0], _BASE_RADIUS_M),
+        (np.zeros(3), origin[0] + (0.0, 0.0, _SHOULDER_TOP_M), _BASE_RADIUS_M),
         (origin[0], origin[0] + _SHOULDER_END_M * z[0], _SHOULDER_RADIUS_M),
         (
             origin[0] + _UPPER_ARM_OFFSET_M * z[1],

@@ -1,0 +1,65 @@
+"""Specification of how episodes end: one reason, the gravest first."""
+
+from __future__ import annotations
+
+import pytest
+
+from equi_policy.episode import EpisodeLimits, EpisodeOutcome, EpisodeView, judge_end
+from equi_policy.latency import LatencyBook
+
+LIMITS = EpisodeLimits(max_steps=50, observation_timeout_s=10.0, execution_timeout_s=20.0)
+
+
+def view(**changes) -> EpisodeView:
+    return EpisodeView(**{"steps": 3, "awaiting_execution": False, "quiet_s": 0.5, **changes})
+
+
+def test_an_ordinary_moment_ends_nothing():
+    assert judge_end(view(), LIMITS) is None
+    assert judge_end(view(awaiting_execution=True, quiet_s=15.0), LIMITS) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"task_done": True}, EpisodeOutcome.SUCCEEDED),
+        ({"task_failed": "a block left"}, EpisodeOutcome.OBJECT_LOST),
+        ({"fault": "protective stop"}, EpisodeOutcome.FAULTED),
+        ({"cancel_requested": True}, EpisodeOutcome.STOPPED),
+        ({"broken": "nan"}, EpisodeOutcome.STOPPED),
+        ({"steps": 50}, EpisodeOutcome.STEP_LIMIT),
+        ({"quiet_s": 11.0, "perception": "cloud_stale"}, EpisodeOutcome.OBSERVATION_LOST),
+        ({"awaiting_execution": True, "quiet_s": 21.0}, EpisodeOutcome.FAULTED),
+    ],
+)
+def test_each_end_has_its_name(changes, outcome):
+    end = judge_end(view(**changes), LIMITS)
+    assert end is not None
+    assert end.outcome is outcome
+    assert end.reason
+
+
+def test_a_fault_outranks_success_and_success_outranks_the_step_limit():
+    assert judge_end(view(fault="f", task_done=True), LIMITS).outcome is EpisodeOutcome.FAULTED
+    assert judge_end(view(steps=50, task_done=True), LIMITS).outcome is EpisodeOutcome.SUCCEEDED
+
+
+def test_the_last_step_is_waited_for():
+    assert judge_end(view(steps=50, awaiting_execution=True), LIMITS) is None
+
+
+def test_a_lost_observation_says_what_perception_said():
+    end = judge_end(view(quiet_s=11.0, perception="cloud_stale: cam_left"), LIMITS)
+    assert "cam_left" in end.reason
+
+
+def test_latencies_are_quantiles_of_the_newest_samples():
+    book = LatencyBook(size=100)
+    for value in range(1000):
+        book.add("inference", value)
+    figure = book.figures()["inference"]
+    assert (figure.count, figure.worst_ms) == (100, 999.0)
+    assert figure.p50_ms == pytest.approx(949.5)
+    assert set(book.figures()) == {"inference"}
+    with pytest.raises(KeyError, match="unknown"):
+        book.add("magic", 1.0)
