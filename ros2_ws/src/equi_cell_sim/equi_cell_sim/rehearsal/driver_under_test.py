@@ -20,7 +20,8 @@ from equi_control.steps import StepCommand
 
 def main(arguments: list[str]) -> int:
     """Drive the robot at the address given until the end."""
-    driver = Driver(DriverConfig(ServoConfig(LinkConfig(arguments[0])), use_gripper=False))
+    servo = ServoConfig(LinkConfig(arguments[0]))
+    driver = Driver(DriverConfig(servo, use_gripper=False, connect_timeout_s=120.0))
     driver.connect()
     told = False
     step = 0

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equi_cell_sim.rehearsal.recording import Travel, travel_after
+from equi_cell_sim.rehearsal.recording import Travel, tcp_positions_m, travel_after
 from equi_cell_sim.rehearsal.rig import RehearsalError, Rig
 from equi_cell_sim.ur_controller.launching import EmulatorProcess
 from equi_control.driver_state import DriverState, FaultCode
@@ -55,16 +55,14 @@ def resume_motion_mm(rig: Rig) -> float:
     rig.recover_robot()
     rig.emulator.api.request("hand_move", dxyz_m=list(HAND_MOVE_M))
     rig.wait_for_standstill()
-    before_m = rig.measured_m()
     rig.record()
     rig.reset_fault()
     rig.driver.activate()
     rig.until(lambda: rig.driver.state is DriverState.HOLD, "the driver holds the arm again")
     until_s = time.monotonic() + _WATCH_AFTER_RESUME_S
     rig.until(lambda: time.monotonic() > until_s, "watched for a while")
-    rows = rig.recorded()
-    here = rows["actual_tcp"][:, :3] * np.array([-1.0, -1.0, 1.0])
-    return float(np.linalg.norm(here - before_m, axis=1).max()) * 1e3
+    here_m = tcp_positions_m(rig.recorded())
+    return float(np.linalg.norm(here_m - here_m[0], axis=1).max()) * 1e3
 
 
 def _latched(

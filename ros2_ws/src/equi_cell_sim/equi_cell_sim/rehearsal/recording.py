@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_control.rtde_link import LinkConfig
 from equi_core.safety import SafetyLimits
+from equi_core.ur5_kinematics import forward
 
 SERVO_L = 24
+TOOL_LENGTH_M = LinkConfig(host="any").tcp_from_flange_m
 _STANDSTILL_M_S = 1e-3
 _STANDSTILL_RAD_S = 5e-3
 
@@ -26,19 +29,28 @@ class Travel:
     """TCP speed at the instant."""
 
 
+def tcp_positions_m(rows: NDArray[np.void]) -> NDArray[np.float64]:
+    """Measured TCP positions (N, 3) in base_link, from the joints.
+
+    A controller that restarts forgets its TCP, so the recorded TCP poses may change tool.
+    """
+    frames = np.array([forward(joints) for joints in rows["actual_q"]])
+    return frames[:, :3, 3] + TOOL_LENGTH_M * frames[:, :3, 2]
+
+
 def travel_after(rows: NDArray[np.void], instant_s: float) -> Travel:
     """Path and time of the measured TCP after `instant_s` on the monotonic clock."""
     after = rows[rows["monotonic_s"] >= instant_s]
     if len(after) < 2:
         raise ValueError("the recording ends before the instant; record for longer")
-    speed = np.linalg.norm(after["actual_speed"][:, :3], axis=1)
-    turning = np.linalg.norm(after["actual_speed"][:, 3:], axis=1)
-    moving = np.nonzero((speed > _STANDSTILL_M_S) | (turning > _STANDSTILL_RAD_S))[0]
-    last = int(moving[-1]) + 1 if len(moving) else 0
-    last = min(last, len(after) - 1)
-    steps = np.linalg.norm(np.diff(after["actual_tcp"][: last + 1, :3], axis=0), axis=1)
+    ways_m = np.linalg.norm(np.diff(tcp_positions_m(after), axis=0), axis=1)
+    turns_rad = np.abs(np.diff(after["actual_q"], axis=0)).max(axis=1)
+    period_s = np.maximum(np.diff(after["timestamp_s"]), 1e-3)
+    moving = (ways_m / period_s > _STANDSTILL_M_S) | (turns_rad / period_s > _STANDSTILL_RAD_S)
+    last = int(np.nonzero(moving)[0][-1]) + 1 if np.any(moving) else 0
+    speed = ways_m / period_s
     return Travel(
-        distance_mm=float(steps.sum()) * 1e3,
+        distance_mm=float(ways_m[:last].sum()) * 1e3,
         standstill_s=float(after["monotonic_s"][last] - instant_s) if last else 0.0,
         speed_before_mm_s=float(speed[0]) * 1e3,
     )

@@ -57,14 +57,15 @@ class Controller:
         """Begin anew, as after switching on; the arm stays where it is."""
         self.registers = Registers()
         self.safety = SafetySystem(self._delays, time.monotonic(), powered=powered)
-        self.target = TargetState(self.arm.joints_rad.copy())
+        self.target = TargetState(self.arm.joints_rad.copy(), self.arm.speeds_rad_s.copy())
         self.payload_kg = 0.0
         self.payload_cog_m = np.zeros(3)
         self.runtime_state = RuntimeState.STOPPED
         self.timestamp_s = 0.0
         self.message: str | None = None
         self._program: ControlProgram | None = None
-        self._brake: Stop | None = None
+        # An arm that loses its power while it moves is stopped by its brakes.
+        self._brake: Stop | None = Stop(self.target, joint_deceleration=STOP_DECELERATION)
         self._upload: tuple[float, Upload] | None = None
 
     # What the program asks of its host -----------------------------------------------------------
