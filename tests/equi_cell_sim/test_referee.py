@@ -61,16 +61,11 @@ def test_touching_blocks_are_success_in_pulling():
     referee = Referee("block_pulling")
     scene = referee.scene(1)
     referee.begin(scene)
-    first, second = scene.objects
-    x, y, z = first.position_m
-    near = dataclasses.replace(
-        second, position_m=(x + first.size_m[0], y, z), yaw_rad=first.yaw_rad
+    first, second = (
+        dataclasses.replace(item, position_m=(x, 0.0, item.size_m[2] / 2), yaw_rad=0.0)
+        for item, x in zip(scene.objects, (0.45, 0.45 + scene.objects[0].size_m[0]), strict=True)
     )
-    aligned = dataclasses.replace(first, yaw_rad=first.yaw_rad)
-    turned = dataclasses.replace(near, yaw_rad=0.0)
-    together = dataclasses.replace(
-        scene, objects=(dataclasses.replace(aligned, yaw_rad=0.0), turned)
-    )
+    together = dataclasses.replace(scene, objects=(first, second))
     assert referee.judge(WorldState(together, False, False, None)).success
     assert not referee.judge(WorldState(scene, False, False, None)).success
     referee.close()

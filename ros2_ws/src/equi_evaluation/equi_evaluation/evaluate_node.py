@@ -36,6 +36,7 @@ from equi_interfaces.msg import (
     SafetyStatus,
 )
 from rclpy.action import ActionClient
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
@@ -283,7 +284,7 @@ def evaluate(node: EvaluateNode, options: argparse.Namespace, console: Console) 
             "task": options.task,
             "cell": options.cell,
             "driven_by": options.driven_by,
-            "model": Path(options.model).name if options.model else "",
+            "model": Path(options.model).name if options.driven_by == "policy" else "",
             "episodes": options.episodes,
             "seed": options.seed,
             "balanced": not options.any_order,
@@ -404,7 +405,7 @@ def main(args: list[str] | None = None) -> int:
     node = EvaluateNode(options)
     try:
         return evaluate(node, options, console)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ExternalShutdownException):
         console.print("stopped; start again with the same --output to resume")
         return 130
     except ValueError as error:
