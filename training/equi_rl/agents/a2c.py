@@ -4,7 +4,7 @@ One update of one learner, in the order of the code:
 
     play T steps in N worlds        a_t ~ pi(. | h_t),  h_t = LSTM(h_{t-1}, o_t),  h = 0 at a start
     n-step returns                  R_t = r_t + gamma (1 - terminated_t) R_{t+1},  R_T = V(h_T)
-      a time-out ends the sum with  R_{t+1} = 0, or V(h after its last observation) if so set
+      a time-out ends the sum with  R_{t+1} = V(h after its last observation), or 0 if so set
     advantages                      A_t = R_t - V(h_t)          (no gradient through A_t)
     loss                            mean[ -A_t log pi(a_t|h_t) + c_v (R_t - V(h_t))^2 - c_e H(pi) ]
     clip the gradient's norm, RMSprop
@@ -50,7 +50,7 @@ class A2CConfig:
     value_weight: float = 0.5  # c_v
     entropy_weight: float = 0.01  # c_e
     max_gradient_norm: float = 0.5
-    bootstrap_time_outs: bool = False  # value what a cut-off episode would still have earned
+    bootstrap_time_outs: bool = True  # value what a cut-off episode would still have earned
 
     def __post_init__(self) -> None:
         for name in ("envs", "rollout_steps", "learning_rate", "rms_epsilon", "max_gradient_norm"):
