@@ -12,6 +12,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import pybullet
+
 from equi_core.contract import PolicyContract
 from equi_rl.envs import make_env
 from equi_rl.envs.base import Outcome
@@ -47,7 +49,12 @@ class Referee:
         """The task's verdict on a measured state."""
         world = self._env.world
         world.reset(dataclasses.replace(state.scene, tcp_position_m=(0.5, 0.0, 0.25)))
-        # One step lets the physics find what touches what; nothing moves visibly in 4 ms.
+        # One step lets the physics find what touches what; nothing moves visibly in 4 ms. Bodies
+        # that sleep are not looked at, so they are woken first.
+        for item in world.objects:
+            item._client.changeDynamics(
+                item.body_id, -1, activationState=pybullet.ACTIVATION_STATE_WAKE_UP
+            )
         world.step_physics(world.config.step_s)
         return self._env.judge(state)
 
