@@ -71,6 +71,14 @@ class Arm:
             np.array([state[1] for state in states]),
         )
 
+    def largest_error_rad(self, joints_rad: FloatArray) -> float:
+        """Largest distance of a measured joint from a joint vector (6,), quickly."""
+        states = self._states(self._body, JOINTS)
+        return max(
+            abs(state[0] - wanted)
+            for state, wanted in zip(states, joints_rad.tolist(), strict=True)
+        )
+
     def tcp_pose(self) -> FloatArray:
         """Measured base_link_from_tcp (4, 4)."""
         return tcp_pose_of(self.measured()[0])

@@ -334,9 +334,9 @@ class World:
 
     def _lag_m(self, joints_rad: FloatArray) -> float:
         """How far the TCP is from where it was told to be."""
-        measured, _ = self.arm.measured()
-        if np.abs(measured - joints_rad).max() < _FREE_LAG_RAD:
+        if self.arm.largest_error_rad(joints_rad) < _FREE_LAG_RAD:
             return 0.0
+        measured, _ = self.arm.measured()
         return float(np.linalg.norm(tcp_pose_of(measured)[:3, 3] - tcp_pose_of(joints_rad)[:3, 3]))
 
     def _held_object(self) -> int | None:
