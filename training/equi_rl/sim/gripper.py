@@ -34,6 +34,7 @@ AT_TARGET_M = 0.0012
 # squeeze: both fingers follow one reference, as the 2F-85's linkage makes them.
 _LEAD_M = 0.002
 _STALLED_LAG_M = 0.0015
+_RESISTED_LAG_M = 0.0008
 _STALLED_SPEED_M_S = 0.004
 _POSITION_GAINS = (0.3, 0.3)
 _VELOCITY_GAINS = (1.0, 1.0)
@@ -56,6 +57,7 @@ class Gripper:
         self._speed_m_s = DEFAULT_SPEED_M_S
         self._force_n = DEFAULT_FORCE_N
         self._stalled = False
+        self._resisted = False
         self._arrived = True
         self._opening_m = MAX_OPENING_M
 
@@ -64,6 +66,11 @@ class Gripper:
         """Told to close, stopped by contact before it got there."""
         closing = self._target_half_m < self._opening_m / 2 - AT_TARGET_M / 2
         return self._stalled and closing
+
+    @property
+    def resisted(self) -> bool:
+        """Something holds the fingers back on their way."""
+        return self._resisted and not self._arrived
 
     @property
     def opening(self) -> float:
@@ -130,6 +137,7 @@ class Gripper:
             slower = min(left, right)
             lag = reference - slower
             self._reference_half_m = min(target, reference + advance, slower + _LEAD_M)
+        self._resisted = lag > _RESISTED_LAG_M
         slow = max(abs(left_speed), abs(right_speed)) < _STALLED_SPEED_M_S
         self._stalled = (self._stalled or slow) and lag > _STALLED_LAG_M
         if abs(self._opening_m / 2 - target) < AT_TARGET_M / 2:

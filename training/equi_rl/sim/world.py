@@ -212,13 +212,13 @@ class World:
         self.gripper.set_target(opening)
         if self.gripper.settled and not self.gripper.holding:
             return
-        self._solve_finely(True)
         ticks = self.config.gripper_steps // self.config.steps_per_command
         tick_s = self.config.steps_per_command * self.config.step_s
         for _ in range(ticks):
             self.gripper.update(tick_s)
             if self.gripper.settled:
                 return
+            self._solve_finely(self.gripper.resisted)
             self._advance(self.config.steps_per_command)
         self.gripper.update(tick_s)
 
