@@ -72,7 +72,11 @@ def ask(domain: int) -> int:
         return 1
     finally:
         other.terminate()
-        other.wait(timeout=5.0)
+        try:
+            other.wait(timeout=3.0)
+        except subprocess.TimeoutExpired:
+            other.kill()
+            other.wait()
 
 
 if __name__ == "__main__":
