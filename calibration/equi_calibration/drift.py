@@ -39,9 +39,7 @@ def find_drift(problem: Problem, solution: Solution, camera: str) -> Drift:
     places, kept = [], []
     for view in views:
         predicted = predicted_pose(problem, solution.estimate, view)
-        seen, sigma = seen_pose(
-            problem, solution.intrinsics[camera], view, predicted, solution.noise.pixel_px
-        )
+        seen, sigma = seen_pose(problem, solution.intrinsics[camera], view, predicted)
         if sigma > LARGEST_SIGMA_M:
             continue
         error = transform_points(seen, centre)[0] - transform_points(predicted, centre)[0]

@@ -27,6 +27,7 @@ FloatArray = NDArray[np.float64]
 _FOLDS = 5
 # A view that cannot place the board better than this does not measure the calibration's error.
 LARGEST_SIGMA_M = 1.5e-3
+_CORNER_NOISE_PX = 0.08
 _FEWEST_SHARED = 3
 
 
@@ -95,7 +96,7 @@ def _measure(
         corners = transform_points(predicted, held.board.corners_m()[view.corner_ids])
         error = errors[view.camera]
         error.pixel_px.extend((lens.project(corners) - view.corners_px).ravel().tolist())
-        measured, sigma = seen_pose(held, lens, view, predicted, fitted.noise.pixel_px)
+        measured, sigma = seen_pose(held, lens, view, predicted)
         if sigma > LARGEST_SIGMA_M:
             continue
         change = invert(predicted) @ measured
@@ -118,12 +119,13 @@ def predicted_pose(problem: Problem, estimate: Estimate, view: View) -> FloatArr
 
 
 def seen_pose(
-    problem: Problem, lens: Intrinsics, view: View, predicted: FloatArray, pixel_px: float
+    problem: Problem, lens: Intrinsics, view: View, predicted: FloatArray
 ) -> tuple[FloatArray, float]:
     """camera_from_board (4, 4) of the view alone, and the uncertainty of its position [m].
 
     Searched from the prediction: a single view of a plane has two candidate poses, and which of
-    them is meant is known here. The uncertainty follows from the corners' noise `pixel_px`.
+    them is meant is known here. The uncertainty is that of a sharp image: were it taken from the
+    fit's residuals, views that contradict the fit would excuse themselves.
     """
     points = problem.board.corners_m()[view.corner_ids]
     rotvec, position = cv2.solvePnPRefineLM(
@@ -136,7 +138,7 @@ def seen_pose(
     )
     _, jacobian = cv2.projectPoints(points, rotvec, position, lens.matrix, lens.distortion_array)
     by_pose = np.asarray(jacobian, dtype=np.float64)[:, :6]
-    covariance = pixel_px**2 * np.linalg.pinv(by_pose.T @ by_pose)
+    covariance = _CORNER_NOISE_PX**2 * np.linalg.pinv(by_pose.T @ by_pose)
     # The board's origin is one of its corners; its centre is known at least as well.
     sigma = float(np.sqrt(np.trace(covariance[3:, 3:])))
     return pose_matrix(position.ravel(), rotvec_to_matrix(rotvec.ravel())), sigma
