@@ -36,11 +36,11 @@ class ViewGate:
     """Share of the board's corners that must be seen."""
     max_edge_width_px: float = 3.2
     """Widest dark-to-bright transition of the print; a sharp image has about 2."""
-    max_tilt_deg: float = 65.0
+    max_tilt_deg: float = 55.0
     """Angle between the board's normal and the line of sight."""
     min_square_px: float = 12.0
     """Shortest distance between neighbouring corners; below, markers are not decoded reliably."""
-    max_view_rms_px: float = 1.5
+    max_view_rms_px: float = 0.8
     """Reprojection error of this view alone: above, corners are wrong or the board is bent."""
 
 

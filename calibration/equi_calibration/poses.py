@@ -71,8 +71,10 @@ def plan_poses(
     candidates = round(1.25 * count)
     for number in range(candidates):
         for attempt in range(_TRIES_PER_POSE):
-            # After many misses the next target is tried, so one awkward camera does not block.
-            faces = targets[(number + attempt // (_TRIES_PER_POSE // 2)) % len(targets)]
+            faces = targets[number % len(targets)]
+            if attempt >= _TRIES_PER_POSE // 2:
+                # An awkward target does not block; its share goes to the cameras in turn.
+                faces = cell.names[(number // len(targets)) % len(cell.names)]
             pose = _candidate(cell, intrinsics, faces, number / candidates, rng)
             if pose is not None:
                 chosen.append(pose)
