@@ -42,6 +42,9 @@ _BACK_OFF_M = 1e-3
 _MOST_BACK_OFF_M = 5e-3
 GRAVITY_M_S2 = 9.81
 
+TOUCHING_M = 0.0005
+"""Shapes nearer than this touch: the physics keeps a hair of distance between them."""
+
 
 class World:
     """One PyBullet simulation of the cell."""
@@ -128,17 +131,17 @@ class World:
         return (x, y, z), yaw
 
     def in_contact(self, first: int, second: int) -> bool:
-        """Whether two objects, by index, touch as of the last physics step."""
+        """Whether two objects, by index, touch: asked of the shapes where they are now."""
         a, b = self.objects[first].body_id, self.objects[second].body_id
-        points = self._require_client().getContactPoints(a, b)
-        return any(point[8] <= 0.0005 for point in points)
+        # Contact points of the last step are not kept for sleeping bodies; distances always exist.
+        return bool(self._require_client().getClosestPoints(a, b, TOUCHING_M))
 
     def fingers_touching(self, index: int) -> tuple[bool, bool]:
         """Whether the left and the right finger touch an object."""
         points = self._require_client().getContactPoints(
             self._robot_id, self.objects[index].body_id
         )
-        links = {point[3] for point in points if point[8] <= 0.0005}
+        links = {point[3] for point in points if point[8] <= TOUCHING_M}
         return LEFT_FINGER in links, RIGHT_FINGER in links
 
     # Acting ----------------------------------------------------------------------------------

@@ -12,8 +12,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import pybullet
-
 from equi_core.contract import PolicyContract
 from equi_rl.envs import make_env
 from equi_rl.envs.base import Outcome
@@ -47,15 +45,7 @@ class Referee:
 
     def judge(self, state: WorldState) -> Outcome:
         """The task's verdict on a measured state."""
-        world = self._env.world
-        world.reset(dataclasses.replace(state.scene, tcp_position_m=(0.5, 0.0, 0.25)))
-        # One step lets the physics find what touches what; nothing moves visibly in 4 ms. Bodies
-        # that sleep are not looked at, so they are woken first.
-        for item in world.objects:
-            item._client.changeDynamics(
-                item.body_id, -1, activationState=pybullet.ACTIVATION_STATE_WAKE_UP
-            )
-        world.step_physics(world.config.step_s)
+        self._env.world.reset(dataclasses.replace(state.scene, tcp_position_m=(0.5, 0.0, 0.25)))
         return self._env.judge(state)
 
     def first_tried(self, state: WorldState) -> int | None:
