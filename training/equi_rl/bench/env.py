@@ -142,10 +142,11 @@ def _print_table(figures: dict[str, Figures]) -> None:
     split = Table(title="where the time goes: ms per environment step")
     for table, headings in (
         (speed, ("task", "steps/s", "with resets", "reference", "ratio", "success")),
-        (split, ("task", "IK", "physics", "image", "rest", "ms/reset", "substeps", "raw us")),
+        (split, ("task", "IK", "physics", "image", "rest", "reset", "substeps", "raw us")),
     ):
         for heading in headings:
-            table.add_column(heading, justify="left" if heading == "task" else "right")
+            is_task = heading == "task"
+            table.add_column(heading, justify="left" if is_task else "right", no_wrap=is_task)
     for task, f in figures.items():
         reference = REFERENCE_STEPS_PER_S[task]
         speed.add_row(
@@ -169,4 +170,7 @@ def _print_table(figures: dict[str, Figures]) -> None:
     console = Console()
     console.print(speed)
     console.print(split)
-    console.print("substeps: physics steps per environment step; raw us: one bare PyBullet step")
+    console.print(
+        "reset: ms per reset; substeps: physics steps per environment step; "
+        "raw us: one bare PyBullet step"
+    )

@@ -16,7 +16,7 @@ class PhysicsConfig:
     """Joint targets are streamed at rate_hz / this: 120 Hz, about a UR5's own rate."""
     free_solver_iterations: int = 20
     """Enough to carry the arm through free space."""
-    contact_solver_iterations: int = 50
+    contact_solver_iterations: int = 40
     """While the fingers squeeze something or the arm feels resistance."""
     resisted_lag_m: float = 0.0015
     """A TCP that trails its target by more than this feels resistance."""
