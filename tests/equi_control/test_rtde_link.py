@@ -116,7 +116,8 @@ def test_a_move_below_the_table_is_refused_before_anything_moves(link: RtdeLink)
     with pytest.raises(LinkError, match="safety limits"):
         link.move_to(top_down_pose((0.45, 0.0, -0.3), 0.0))
 
-    np.testing.assert_allclose(link.read().base_link_from_tcp, before, atol=1e-6)
+    # The arm may still be settling by micrometres from the move before.
+    np.testing.assert_allclose(link.read().base_link_from_tcp, before, atol=1e-4)
 
 
 def test_without_the_watchdog_nothing_is_streamed(link: RtdeLink) -> None:
