@@ -11,7 +11,6 @@ from equi_cell_sim.ur_controller.launching import EmulatorProcess
 from equi_control.gripper_worker import GripperWorker
 from equi_control.robotiq_client import GripperError, ObjectStatus, RobotiqClient
 
-
 # The emulated fingers report arrival within 1.5 mm of 85 mm, and go on to the end.
 ARRIVED = 0.02
 
