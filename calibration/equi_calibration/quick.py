@@ -45,8 +45,8 @@ def quick_check(
     try:
         scene = _seen_with(cell, calibration, clouds_m, {name: name for name in cell.names})
     except SceneError as error:
-        checks = (Check("scene", "table found", 1.0, 0.0, "", False, str(error)),)
-        return QuickReport(checks, None, _swap_or(cell, calibration, clouds_m, str(error)))
+        failed = (Check("scene", "table found", 1.0, 0.0, "", False, str(error)),)
+        return QuickReport(failed, None, _swap_or(cell, calibration, clouds_m, str(error)))
     limit = cell.limits.moved_mm
     checks_list = [
         Check(

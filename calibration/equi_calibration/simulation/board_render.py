@@ -140,7 +140,8 @@ def _texture(board: BoardSpec, blur_px: int) -> NDArray[np.uint8]:
     inked = _INK_BLACK + (_PAPER_WHITE - _INK_BLACK) * padded / 255.0
     if blur_px > 1:
         odd = blur_px | 1
-        inked = cv2.blur(inked, (odd, odd), borderType=cv2.BORDER_REPLICATE)
+        blurred = cv2.blur(inked, (odd, odd), borderType=cv2.BORDER_REPLICATE)
+        inked = np.asarray(blurred, dtype=np.float32)
     return np.clip(inked + 0.5, 0, 255).astype(np.uint8)
 
 

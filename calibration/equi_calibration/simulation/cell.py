@@ -195,7 +195,7 @@ class SimulatedCamera:
         cell.clock_s = max(cell.clock_s, stamp_s) + _FRAME_S
         pose, ideal, _ = self._eyes()
         frame = ideal.capture(cell.shapes())
-        image = cv2.cvtColor(frame.colour, cv2.COLOR_RGB2GRAY)
+        image = np.asarray(cv2.cvtColor(frame.colour, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
         if cell.board_in_hand and cell.arm_visible:
             depth = frame.depth_units.astype(np.float64) * frame.unit_m
             camera_from_board = invert(pose) @ cell.base_from_board()

@@ -35,7 +35,7 @@ class CarFlagVector(ABC, Generic[W]):
     STATE_NAMES: tuple[str, ...] = ("steps",)
 
     def __init__(self, world: W, envs: int, generators: Sequence[np.random.Generator]) -> None:
-        self.world = world
+        self.world: W = world
         self.generators = tuple(generators)
         self.shape = (len(self.generators), envs)
         self.steps = np.zeros(self.shape, dtype=np.int64)

@@ -97,7 +97,7 @@ class World:
         )
         self.arm = Arm(client, self._robot_id)
         self.gripper = Gripper(client, self._robot_id)
-        self.arm.teleport(joints)
+        self.arm.teleport(joints.tolist())
         self.gripper.teleport(scene.opening)
         self.objects = [
             SimObject(client, item, body=index + 1) for index, item in enumerate(scene.objects)

@@ -247,7 +247,7 @@ class RtdeDriverNode(Node):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point: stops the arm on the way out, whatever the reason."""
-    rclpy.init(args=arguments)
+    rclpy.init(args=None if arguments is None else list(arguments))
     node: RtdeDriverNode | None = None
     try:
         node = RtdeDriverNode()

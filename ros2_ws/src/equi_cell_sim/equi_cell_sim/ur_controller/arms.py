@@ -22,12 +22,16 @@ GRIPPER_STROKE_M = 0.085
 class Gripper(Protocol):
     """The mechanics of a two-finger gripper."""
 
-    opening_m: float
-    """Measured gap between the pads."""
-    stopped_by_contact: bool
-    """Whether the fingers were stopped before they reached the commanded gap."""
     jammed: bool
     """Injected fault: the fingers cannot move."""
+
+    @property
+    def opening_m(self) -> float:
+        """Measured gap between the pads."""
+
+    @property
+    def stopped_by_contact(self) -> bool:
+        """Whether the fingers were stopped before they reached the commanded gap."""
 
     def command(self, opening_m: float, speed_m_s: float, force_n: float) -> None:
         """Go to a gap."""
@@ -41,7 +45,10 @@ class Arm(Protocol):
 
     joints_rad: FloatArray
     speeds_rad_s: FloatArray
-    gripper: Gripper
+
+    @property
+    def gripper(self) -> Gripper:
+        """What the arm carries."""
 
     def follow(self, target_rad: FloatArray, target_speeds: FloatArray, period_s: float) -> None:
         """Let one controller period pass while the motors follow the target."""
