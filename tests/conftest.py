@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,21 @@ import pytest
 from families import ManagedProcess, ProcessFamily
 from ros_domains import reserved_domain
 from ros_probe import RosProbe
+
+# A shell ignores SIGINT for its background jobs, and every child inherits that: Ctrl-C would then
+# reach none of the programs under test. A handler here gives them the default back.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make Ctrl-C work for the processes that tests start.
+
+    A shell starts its background jobs with SIGINT ignored, and every child would inherit that: a
+    test run as `make test &` or by a CI server could then never end a node as a user does.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -59,6 +59,8 @@ def test_the_launched_pair_talks_as_arguments_file_and_remapping_say(
     message = ros_probe.wait_for_message(DeltaCommand, "/demo/command")
     assert message.episode_id == "episode_of_yaml"
     assert message.translation.x == 0.01
+    ros_probe.wait_for_node("/talker")
+    ros_probe.wait_for_node("/listener")
     assert ros_probe.node_names() == {"/talker", "/listener"}
     answer = ros_probe.wait_for_message(ExecutedCommand, "/executed")
     assert answer.requested.episode_id == "episode_of_yaml"
@@ -68,6 +70,7 @@ def test_a_condition_leaves_the_listener_out(ros_launch: Start, ros_probe: RosPr
     launched = ros_launch("equi_demo_nodes", "pair.launch.py", with_listener="false")
     launched.wait_for_text(r"talking at 25\.0 Hz")
     ros_probe.wait_for_message(DeltaCommand, "/demo/command")
+    ros_probe.wait_for_node("/talker")
     assert ros_probe.node_names() == {"/talker"}
 
 

@@ -102,3 +102,14 @@ def test_waiting_in_vain_says_for_what_and_shows_the_output() -> None:
 def test_a_ros_test_has_its_domain_in_the_environment(ros_domain_id: int) -> None:
     assert os.environ["ROS_DOMAIN_ID"] == str(ros_domain_id)
     assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+
+
+def test_ctrl_c_reaches_children_even_if_the_tests_run_in_the_background(
+    processes: ProcessFamily,
+) -> None:
+    code = "import time\nprint('ready', flush=True)\ntime.sleep(600)"
+    child = processes.start([*PYTHON, code])
+    child.wait_for_text("ready")
+    child.press_ctrl_c()
+    child.wait_for_exit(timeout_s=10.0)
+    assert "KeyboardInterrupt" in child.output
