@@ -20,11 +20,6 @@ from families import ManagedProcess, ProcessFamily
 from ros_domains import reserved_domain
 from ros_probe import RosProbe
 
-# A shell ignores SIGINT for its background jobs, and every child inherits that: Ctrl-C would then
-# reach none of the programs under test. A handler here gives them the default back.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make Ctrl-C work for the processes that tests start.
