@@ -56,6 +56,8 @@ class Play:
     """Whether actions are drawn; the draws come from the episode's seed."""
     commented: bool
     """Whether the expert says at every state what it would do."""
+    randomised: bool = True
+    """Whether the collector's randomisation applies; evaluation goes without."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class CollectorConfig:
     task: str
     expert: ExpertConfig
     randomisation: DomainRandomisation | None = None
+    """What varies in every second episode played for training; None: nothing."""
     env_options: tuple[tuple[str, Any], ...] = ()
     """Further keyword arguments of the environment."""
 
@@ -134,23 +137,34 @@ class Collector:
 
 
 def do_work(
-    env: HiddenPropertyEnv, expert: Expert, work: Demonstrate | Play | PlayRandom
+    env: HiddenPropertyEnv,
+    expert: Expert,
+    work: Demonstrate | Play | PlayRandom,
+    randomisation: DomainRandomisation | None = None,
 ) -> Played:
     """Play what is asked for, in this process."""
+    randomised = not isinstance(work, Play) or work.randomised
+    played = []
+    for seed in work.seeds:
+        env.randomisation = randomisation if randomised and seed % 2 else None
+        played.append(_play_one(env, expert, work, seed))
+    return played
+
+
+def _play_one(
+    env: HiddenPropertyEnv, expert: Expert, work: Demonstrate | Play | PlayRandom, seed: int
+) -> tuple[Episode, EpisodeOutcome]:
     if isinstance(work, Demonstrate):
-        return [play_expert(env, expert, seed) for seed in work.seeds]
+        return play_expert(env, expert, seed)
     if isinstance(work, PlayRandom):
-        return [play_random(env, seed) for seed in work.seeds]
-    return [
-        play_policy(
-            env,
-            work.policy,
-            seed,
-            rng=np.random.default_rng((seed, 1)) if work.stochastic else None,
-            commentator=expert if work.commented else None,
-        )
-        for seed in work.seeds
-    ]
+        return play_random(env, seed)
+    return play_policy(
+        env,
+        work.policy,
+        seed,
+        rng=np.random.default_rng((seed, 1)) if work.stochastic else None,
+        commentator=expert if work.commented else None,
+    )
 
 
 def seeds_from(first: int, count: int) -> tuple[int, ...]:
@@ -167,11 +181,11 @@ def _serve(connection: Connection, config: CollectorConfig) -> None:
     torch.set_num_threads(1)
     env: HiddenPropertyEnv | None = None
     try:
-        env = make_env(config.task, randomisation=config.randomisation, **dict(config.env_options))
+        env = make_env(config.task, **dict(config.env_options))
         expert = make_expert(config.task, env.contract, config.expert)
         while True:
             work: Demonstrate | Play | PlayRandom = connection.recv()
-            connection.send(do_work(env, expert, work))
+            connection.send(do_work(env, expert, work, config.randomisation))
     except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
         pass  # the learner has gone
     except Exception:  # reported to the learner, which raises it there

@@ -84,6 +84,8 @@ class RobotRun:
     """Episodes of random actions before learning."""
     rotate: bool = True
     """Whether sampled episodes are turned by a random angle."""
+    randomise: bool = False
+    """Whether sizes, masses, friction, calibration and depth vary in every second episode."""
     warm_up_updates: int = 0
     """Updates by imitation alone before the first round."""
     rounds: int = 100
@@ -188,6 +190,7 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
     },
     Preset.SHIP: {
         "first_choice": FirstChoice.NEAREST,
+        "randomise": True,
         "warm_up_updates": 300,
         "episodes_per_round": 5,
         "updates_per_round": 15,

@@ -40,6 +40,7 @@ from equi_rl.collector import (
     PlayRandom,
     seeds_from,
 )
+from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
@@ -95,6 +96,7 @@ class RobotTrainer:
             config = CollectorConfig(
                 self.run.task,
                 ExpertConfig(first_choice=self.run.first_choice),
+                DomainRandomisation() if self.run.randomise else None,
                 env_options=(("contract", self.run.contract),),
             )
             try:
@@ -184,7 +186,7 @@ class RobotTrainer:
         """Success of the policy's mean on the selection scenes; keeps the best policy."""
         seeds = seeds_from(SELECTION_SEED, self.run.evaluation_episodes)
         played = collector.play(
-            Play(self.learner.policy(), seeds, stochastic=False, commented=False)
+            Play(self.learner.policy(), seeds, stochastic=False, commented=False, randomised=False)
         )
         successes = sum(outcome.success for _, outcome in played)
         rate = SuccessRate(successes, len(played))
