@@ -67,7 +67,9 @@ class CollectorConfig:
     task: str
     expert: ExpertConfig
     randomisation: DomainRandomisation | None = None
-    """What varies in every second episode played for training; None: nothing."""
+    """What varies between episodes played for training; None: nothing."""
+    randomise_every: int = 2
+    """It applies to the last of so many consecutive seeds; the others stay as they are."""
     env_options: tuple[tuple[str, Any], ...] = ()
     """Further keyword arguments of the environment."""
 
@@ -141,12 +143,14 @@ def do_work(
     expert: Expert,
     work: Demonstrate | Play | PlayRandom,
     randomisation: DomainRandomisation | None = None,
+    randomise_every: int = 2,
 ) -> Played:
     """Play what is asked for, in this process."""
-    randomised = not isinstance(work, Play) or work.randomised
+    wanted = not isinstance(work, Play) or work.randomised
     played = []
     for seed in work.seeds:
-        env.randomisation = randomisation if randomised and seed % 2 else None
+        applies = wanted and (seed + 1) % randomise_every == 0
+        env.randomisation = randomisation if applies else None
         played.append(_play_one(env, expert, work, seed))
     return played
 
@@ -185,7 +189,9 @@ def _serve(connection: Connection, config: CollectorConfig) -> None:
         expert = make_expert(config.task, env.contract, config.expert)
         while True:
             work: Demonstrate | Play | PlayRandom = connection.recv()
-            connection.send(do_work(env, expert, work, config.randomisation))
+            connection.send(
+                do_work(env, expert, work, config.randomisation, config.randomise_every)
+            )
     except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
         pass  # the learner has gone
     except Exception:  # reported to the learner, which raises it there

@@ -16,13 +16,15 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
-from safetensors.torch import save
+from safetensors.torch import load, save
 from torch import Tensor
 
 from equi_core.contract import PolicyContract
 from equi_core.statistics import SuccessRate
+from equi_rl.acting import ActingPolicy
 from equi_rl.nets import dense
 from equi_rl.nets.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.equivariance import ElementError, actor_errors
 from equi_rl.nets.layers import count_parameters
 from equi_rl.nets.networks import Actor
@@ -71,6 +73,33 @@ def exported_tensors(actor: Actor) -> dict[str, Tensor]:
         is_matrix = tensor.dim() == 4 and not name.startswith("history.encoder.")
         tensors[name] = (tensor.flatten(1) if is_matrix else tensor).contiguous().clone()
     return tensors
+
+
+def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
+    """Contract, digest of the weights and policy of a training checkpoint or a model folder."""
+    if not (folder / CONTRACT_FILE).is_file():
+        checkpoint = load_checkpoint(folder)
+        data = save(exported_tensors(checkpoint.build_actor()))
+        policy = ActingPolicy.of(checkpoint.build_actor())
+        return checkpoint.contract, hashlib.sha256(data).hexdigest(), policy
+    contract = PolicyContract.load(folder / CONTRACT_FILE)
+    try:
+        data = (folder / WEIGHTS_FILE).read_bytes()
+    except OSError as error:
+        raise ExportError(f"{folder / WEIGHTS_FILE} cannot be read: {error.strerror}") from error
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != contract.weights_sha256:
+        raise ExportError(
+            f"{folder / WEIGHTS_FILE} is not the file that {CONTRACT_FILE} describes"
+            f" (sha256 {digest[:12]}, expected {contract.weights_sha256[:12]}); export it again"
+        )
+    config = NetworkConfig.from_mapping(contract.network)
+    with torch.no_grad():
+        empty = Actor(config).dense()
+    stored = iter(load(data)[name] for name, _ in dense.named_tensors(empty))
+    # Both walk the weights in the same order; matrices get their 1x1 filters back.
+    weights = dense.map_tensors(empty, lambda tensor: next(stored).reshape(tensor.shape))
+    return contract, digest, ActingPolicy(config, weights)
 
 
 def model_card(contract: PolicyContract, actor: Actor) -> str:
