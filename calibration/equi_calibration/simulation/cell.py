@@ -20,9 +20,10 @@ from equi_calibration.errors import CollectError
 from equi_calibration.intrinsics import Intrinsics
 from equi_calibration.poses import tool0_from_tcp
 from equi_calibration.simulation.board_render import draw_board
+from equi_calibration.simulation.depth_cloud import cloud_of
 from equi_calibration.sources import ArmReading, Shot
 from equi_cell_sim.camera_model import CameraSpec, NoiseSpec
-from equi_cell_sim.depth_camera import DepthCamera, points_of
+from equi_cell_sim.depth_camera import DepthCamera
 from equi_core import ur5_kinematics
 from equi_core.geometry import invert, pose_matrix, rotvec_to_matrix
 from equi_rl.sim.raycast import Kind, ShapeTable
@@ -210,20 +211,12 @@ class SimulatedCamera:
         cell.clock_s = max(cell.clock_s, stamp_s) + _FRAME_S
         _, _, noisy = self._eyes()
         frame = noisy.capture(cell.shapes(), with_colour=False)
-        points = np.zeros((frame.depth_units.size, 4), dtype=np.float32)
-        cx, cy = self._spec.centre_px
-        count = points_of(
-            frame.depth_units,
-            frame.unit_m,
-            self._spec.focal_px,
-            cx,
-            cy,
-            False,
-            4,
-            frame.colour,
-            points,
-        )
-        return points[:count, :3].copy(), cell.clock_s
+        return cloud_of(self._spec, frame)[:, :3].copy(), cell.clock_s
+
+    @property
+    def depth_camera(self) -> DepthCamera:
+        """The device itself, at its true place and with its errors."""
+        return self._eyes()[2]
 
     def _eyes(self) -> tuple[FloatArray, DepthCamera, DepthCamera]:
         pose = self._cell.true_camera(self._device, self._shots)
