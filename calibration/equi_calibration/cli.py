@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-from equi_calibration import commands
+from equi_calibration import live_commands, offline_commands
 from equi_calibration.errors import CalibrationError
 from equi_core.calibration import CalibrationError as CalibrationFileError
 
@@ -31,12 +31,12 @@ Without a robot:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0 pass, 1 fail, 2 wrong input."""
     table: dict[str, Callable[..., Any]] = {
-        "board": commands.board,
-        "simulate": commands.simulate,
-        "collect": commands.collect,
-        "solve": commands.solve,
-        "check": commands.check,
-        "latency": commands.latency,
+        "board": offline_commands.board,
+        "simulate": offline_commands.simulate,
+        "collect": live_commands.collect,
+        "solve": offline_commands.solve,
+        "check": live_commands.check,
+        "latency": live_commands.latency,
     }
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:

@@ -52,7 +52,7 @@ def collect_live(
     from equi_calibration.rtde_arm import RtdeArm
 
     address = robot_ip or _robot_ip(cell_path)
-    with RosCameras(cell) as ros, RtdeArm(cell, address) as arm:
+    with RosCameras(cell) as ros, RtdeArm(cell, address, listen_only=hand_guided) as arm:
         ros.wait_ready(timeout_s)
         lenses = {name: camera.intrinsics for name, camera in ros.cameras.items()}
 

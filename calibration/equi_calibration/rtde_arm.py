@@ -1,7 +1,8 @@
 """The arm behind `ArmMover`, through the driver's link to the controller.
 
 Slow joint moves to planned poses, each refused by the controller's own safety limits if it leaves
-them. The driver node must not run at the same time: a controller obeys one program.
+them. The driver node must not run at the same time: a controller obeys one program. With
+`listen_only` no program is loaded at all, and people guide the arm with the pendant's freedrive.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ _OLDEST_READING_S = 0.5
 class RtdeArm:
     """Context manager: connects without moving, stops the arm on the way out."""
 
-    def __init__(self, cell: CellSettings, robot_ip: str) -> None:
+    def __init__(self, cell: CellSettings, robot_ip: str, *, listen_only: bool = False) -> None:
         self._cell = cell
+        self._listen_only = listen_only
         self._link = RtdeLink(LinkConfig(host=robot_ip, tcp_from_flange_m=TCP_FROM_TOOL0_M))
 
     def __enter__(self) -> RtdeArm:
         try:
-            self._link.open()
+            self._link.open(listen_only=self._listen_only)
         except LinkError as error:
             raise CollectError(f"the robot is not ready: {error}") from error
         return self

@@ -12,9 +12,9 @@ from equi_calibration.simulation.bench import run_seed
 def require_accurate(seeds):
     distances = []
     for seed in seeds:
-        errors, passed = run_seed(simulated_cell(), seed)
-        assert passed, seed
-        for error in errors.values():
+        result = run_seed(simulated_cell(), seed)
+        assert result.passed, seed
+        for error in result.errors.values():
             assert error.position_mm < 2.0
             assert error.rotation_deg < 0.2
             distances.append(error.squared_distance)

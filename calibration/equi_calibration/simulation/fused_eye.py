@@ -68,6 +68,14 @@ class FusedEye:
         Raises:
             ObservationError: more is unseen than perception allows.
         """
+        seen = self._seen()
+        unseen = float(np.mean(np.isnan(seen)))
+        if unseen > self._config.max_unseen_fraction:
+            raise ObservationError(f"{unseen:.0%} of the image is unseen: no observation")
+        return fill_holes(seen)
+
+    def _seen(self) -> FloatImage:
+        """Fused heights (S, S) [m], NaN where nothing was seen."""
         shapes = self._world.shapes(with_robot=True)
         state = self._world.get_state()
         clouds = [
@@ -88,21 +96,17 @@ class FusedEye:
             robot_boxes_m=volume.boxes,
             height_range_m=(config.min_height_m, config.max_height_m),
         )
-        seen = drop_spikes(fused.height_m)
-        unseen = float(np.mean(np.isnan(seen)))
-        if unseen > self._config.max_unseen_fraction:
-            raise ObservationError(f"{unseen:.0%} of the image is unseen: no observation")
-        return fill_holes(seen)
+        return drop_spikes(fused.height_m)
 
     def observation(self) -> FloatImage:
         """What the policy gets (2, S, S)."""
         return self._drawn(self.heights())
 
     def image_error(self) -> ImageError:
-        """Error of the fused image of the present scene."""
+        """Error of the fused image of the present scene, however little of it was seen."""
         state = self._world.get_state()
         true = self._drawn(self._world.heights(self._image, state.tcp_position_m[:2]))[0]
-        error = np.abs(self.observation()[0] - true)
+        error = np.abs(self._drawn(fill_holes(self._seen()))[0] - true)
         kernel = np.ones((2 * _EDGE_PX + 1, 2 * _EDGE_PX + 1), np.uint8)
         flat = cv2.dilate(true, kernel) - cv2.erode(true, kernel) < _EDGE_STEP_M
         return ImageError(1000 * float(error[flat].mean()), float((error > _WRONG_M).mean()))

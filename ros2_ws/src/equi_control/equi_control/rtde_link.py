@@ -10,7 +10,6 @@ Objects of the library are never reused after a loss: a new link is a new `RtdeL
 
 from __future__ import annotations
 
-import enum
 import logging
 import math
 import time
@@ -22,19 +21,13 @@ import rtde_control
 import rtde_receive
 from numpy.typing import ArrayLike, NDArray
 
+from equi_control.robot_reading import ADVICE, Problem, Reading, problem_of
 from equi_core.geometry import matrix_to_ur_pose, ur_pose_to_matrix
 
 FloatArray = NDArray[np.float64]
 
 _LOG = logging.getLogger(__name__)
 
-PROGRAM_PLAYING = 2
-ROBOT_MODE_RUNNING = 7
-_PROTECTIVE_STOP_BIT = 1 << 2
-_SAFEGUARD_STOP_BIT = 1 << 4
-_EMERGENCY_STOP_BITS = 1 << 5 | 1 << 6 | 1 << 7
-_VIOLATION_OR_FAULT_BITS = 1 << 8 | 1 << 9
-_UNEXPLAINED_STOP_BIT = 1 << 10
 _SERVO_STOP_DECELERATION_M_S2 = 2.0
 _CYCLE_POLL_S = 0.0002
 
@@ -45,17 +38,6 @@ class LinkError(RuntimeError):
 
 class LinkLostError(LinkError):
     """The connection broke while the library was being used."""
-
-
-class Problem(enum.Enum):
-    """Why the arm must not be driven; values are stable codes."""
-
-    NONE = "none"
-    CONNECTION_LOST = "connection_lost"
-    PROTECTIVE_STOP = "protective_stop"
-    EMERGENCY_STOP = "emergency_stop"
-    ROBOT_NOT_RUNNING = "robot_not_running"
-    PROGRAM_STOPPED = "program_stopped"
 
 
 @dataclass(frozen=True)
@@ -89,51 +71,6 @@ class LinkConfig:
                 raise LinkError(f"{name} is {value}; it must lie between {low} and {high}")
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Everything measured in one controller cycle, in base_link."""
-
-    base_link_from_tcp: FloatArray
-    base_link_from_target_tcp: FloatArray
-    """Where the controller itself wants the TCP to be: the difference to measured is contact."""
-    twist: FloatArray
-    """Linear [m/s] and angular [rad/s] velocity (6,) of the TCP."""
-    wrench: FloatArray
-    """Force [N] and torque [N m] (6,) on the TCP as the controller estimates them."""
-    joints_rad: FloatArray
-    joint_speeds_rad_s: FloatArray
-    controller_time_s: float
-    age_s: float
-    """Time since the controller's clock was last seen to advance [s]."""
-    connected: bool
-    program_state: int
-    robot_mode: int
-    safety_mode: int
-    safety_bits: int
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether no joint moves."""
-        return bool(np.abs(self.joint_speeds_rad_s).max() < 2e-3)
-
-
-def problem_of(reading: Reading, max_age_s: float) -> Problem:
-    """The one thing that is wrong, most urgent first."""
-    if not reading.connected or not reading.age_s <= max_age_s:
-        return Problem.CONNECTION_LOST
-    if reading.safety_bits & _EMERGENCY_STOP_BITS:
-        return Problem.EMERGENCY_STOP
-    if reading.safety_bits & (_PROTECTIVE_STOP_BIT | _VIOLATION_OR_FAULT_BITS):
-        return Problem.PROTECTIVE_STOP
-    if reading.safety_bits & (_SAFEGUARD_STOP_BIT | _UNEXPLAINED_STOP_BIT):
-        return Problem.PROTECTIVE_STOP
-    if reading.robot_mode != ROBOT_MODE_RUNNING:
-        return Problem.ROBOT_NOT_RUNNING
-    if reading.program_state != PROGRAM_PLAYING:
-        return Problem.PROGRAM_STOPPED
-    return Problem.NONE
-
-
 class RtdeLink:
     """One connection to one controller; a context manager that stops the arm on its way out."""
 
@@ -158,8 +95,13 @@ class RtdeLink:
     ) -> None:
         self.close()
 
-    def open(self) -> None:
-        """Connect, check that the robot is ready, set TCP and payload. Moves nothing."""
+    def open(self, *, listen_only: bool = False) -> None:
+        """Connect, check that the robot is ready, set TCP and payload. Moves nothing.
+
+        Args:
+            listen_only: no program is loaded, so the pendant keeps the arm (freedrive) and nothing
+                here can move it; the TCP stays the one set on the pendant.
+        """
         config = self._config
         try:
             # Receiving first: it needs no program, so a stopped robot can still explain itself.
@@ -168,6 +110,8 @@ class RtdeLink:
             problem = problem_of(reading, max_age_s=1.0)
             if problem not in (Problem.NONE, Problem.PROGRAM_STOPPED):
                 raise LinkError(f"{config.host}: {problem.value}; {ADVICE[problem]}")
+            if listen_only:
+                return
             self._control = rtde_control.RTDEControlInterface(config.host)
             tcp = [0.0, 0.0, config.tcp_from_flange_m, 0.0, 0.0, 0.0]
             if not self._control.setTcp(tcp):
@@ -356,21 +300,5 @@ class RtdeLink:
 
     def _require_control(self) -> rtde_control.RTDEControlInterface:
         if self._control is None:
-            raise LinkError("the link is closed; open a new one")
+            raise LinkError("the link is closed or only listens; open a new one")
         return self._control
-
-
-ADVICE = {
-    Problem.NONE: "",
-    Problem.CONNECTION_LOST: "check cable and controller, then reset the fault to reconnect",
-    Problem.PROTECTIVE_STOP: (
-        "find the cause, clear the arm, enable the robot on the pendant, then reset the fault"
-    ),
-    Problem.EMERGENCY_STOP: (
-        "remove the danger, release the button, power on and release the brakes on the pendant, "
-        "then reset the fault"
-    ),
-    Problem.ROBOT_NOT_RUNNING: "power on and release the brakes on the pendant, then reset",
-    Problem.PROGRAM_STOPPED: "see the pendant for the reason, then reset the fault",
-}
-"""What the operator should do about each problem."""
