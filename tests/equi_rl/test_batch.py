@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -109,3 +111,23 @@ def test_the_same_seed_gives_the_same_batch():
     one, two = (collate(episodes, 84, np.random.default_rng(7), Augmentation()) for _ in range(2))
     assert torch.equal(one.episodes.depth_m, two.episodes.depth_m)
     assert torch.equal(one.expert_actions, two.expert_actions)
+
+
+def test_copies_of_an_episode_turn_alike_differ_in_pixels_and_know_each_other():
+    rng = np.random.default_rng(3)
+    episodes = [an_episode(0, 3), an_episode(1, 5)]
+    noise = rng.integers(0, 3000, (4, 84, 84)).astype(np.uint16)
+    episodes[0] = dataclasses.replace(episodes[0], depth=noise)
+    drq = Augmentation(pixels=PixelAugmentation.SHIFT, copies=2)
+    labelled = collate(episodes, 84, rng, drq)
+    batch, layout = labelled.episodes, labelled.episodes.layout
+    assert layout.n_steps == 2 * (3 + 5)
+    for moment in batch.moment.unique():
+        one, two = torch.nonzero(batch.moment == moment)[:, 0]
+        assert layout.step_time[one] == layout.step_time[two]
+        assert layout.step_episode[one] % 2 == layout.step_episode[two] % 2
+        torch.testing.assert_close(batch.actions[one], batch.actions[two])
+        assert batch.rewards[one] == batch.rewards[two]
+        if layout.step_episode[one] % 2 == 0:
+            frames = layout.frame_of_step[one], layout.frame_of_step[two]
+            assert not torch.equal(batch.depth_m[frames[0]], batch.depth_m[frames[1]])

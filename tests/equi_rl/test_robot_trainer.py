@@ -143,3 +143,14 @@ def test_figures_and_weights_that_are_not_finite_stop_the_run():
         network.weight.fill_(float("inf"))
     with pytest.raises(DivergedError, match="weight"):
         require_finite({"loss": 1.0}, network)
+
+
+def test_evaluations_that_all_fail_stop_the_run_and_keep_its_checkpoint(tmp_path):
+    # Given a policy that has learnt next to nothing, when two evaluations in a row fail
+    run = a_tiny_run(evaluate_every=1, failing_evaluations=2)
+    with pytest.raises(DivergedError, match=r"last 2 evaluations had no success"):
+        RobotTrainer(run, tmp_path / "run").train()
+    # then the run has stopped early, and its policy can be loaded.
+    kept = load_checkpoint(tmp_path / "run" / "checkpoints" / "best")
+    assert kept.contract.provenance.evaluation_successes == 0
+    assert not (tmp_path / "run" / "summary.json").exists()

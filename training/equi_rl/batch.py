@@ -38,10 +38,14 @@ class Augmentation:
     pixels: PixelAugmentation = PixelAugmentation.NONE
     shift_px: int = 4
     """Largest shift along either axis."""
+    copies: int = 1
+    """How often an episode enters the batch, each time with other pixels (DrQ: K = M = copies)."""
 
     def __post_init__(self) -> None:
         if self.shift_px < 0:
             raise ValueError(f"shift_px is {self.shift_px}; it must be at least 0")
+        if self.copies < 1:
+            raise ValueError(f"copies is {self.copies}; it must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,12 @@ def collate(
     augmentation: Augmentation,
 ) -> LabelledBatch:
     """Augment and pack episodes for a network that sees pictures of `size_px` pixels a side."""
+    originals = len(episodes)
+    episodes = list(episodes) * augmentation.copies
     layout = EpisodeLayout.of_lengths([len(episode) for episode in episodes])
-    angles = [augment.random_angle_rad(rng) if augmentation.rotate else 0.0 for _ in episodes]
+    angles = [
+        augment.random_angle_rad(rng) if augmentation.rotate else 0.0 for _ in range(originals)
+    ] * augmentation.copies
     depth = torch.cat(
         [
             _depth_m(episode, angle, size_px, rng, augmentation)
@@ -93,6 +101,7 @@ def collate(
         actions=actions[step_rows],
         rewards=torch.from_numpy(np.concatenate([e.reward for e in episodes]))[step_rows],
         terminated=torch.from_numpy(np.concatenate(terminated))[step_rows],
+        moment=_moments(layout, originals) if augmentation.copies > 1 else None,
     )
     return LabelledBatch(
         episodes=packed,
@@ -116,6 +125,12 @@ def _depth_m(
     elif augmentation.pixels is PixelAugmentation.SHIFT:
         depth = augment.shift(depth, augment.random_shift_px(rng, augmentation.shift_px))
     return augment.rotate_depth(depth, angle_rad)
+
+
+def _moments(layout: EpisodeLayout, originals: int) -> Tensor:
+    """(D,) number of each transition before it was copied."""
+    longest = len(layout.step_counts)
+    return (layout.step_episode % originals) * longest + layout.step_time
 
 
 def _packed_rows(lengths: ArrayLike, episode: Tensor, time: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from typing import Any
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.agents.imitation import ImitationSettings
-from equi_rl.agents.sac import SacSettings
+from equi_rl.agents.sac import Encoder, SacSettings
 from equi_rl.batch import Augmentation, PixelAugmentation
 from equi_rl.envs import TASKS
 from equi_rl.experts import FirstChoice
@@ -49,6 +49,7 @@ class AgentKind:
 
     combination: Combination
     pixels: PixelAugmentation = PixelAugmentation.NONE
+    copies: int = 1
 
 
 AGENTS: Mapping[str, AgentKind] = {
@@ -58,6 +59,7 @@ AGENTS: Mapping[str, AgentKind] = {
     "equi-critic-rsac": AgentKind(Combination.CRITIC_ONLY),
     "equi-cnn-rsac": AgentKind(Combination.PLAIN_LSTM),
     "rad-crop-rsac": AgentKind(Combination.PLAIN, PixelAugmentation.CROP),
+    "drq-shift-rsac": AgentKind(Combination.PLAIN, PixelAugmentation.SHIFT, copies=2),
 }
 
 
@@ -98,6 +100,8 @@ class RobotRun:
     evaluate_every: int = 10
     """Rounds between evaluations; each keeps a checkpoint."""
     evaluation_episodes: int = 100
+    failing_evaluations: int = 10
+    """So many evaluations in a row without a success stop the run."""
     capacity: int = 100_000
     """Transitions held in memory."""
     imitation: ImitationSettings = dataclasses.field(default_factory=ImitationSettings)
@@ -109,7 +113,13 @@ class RobotRun:
         _require(0 <= self.seed < 400, "seed", self.seed, "between 0 and 399")
         for name in ("demonstrations", "random_episodes", "warm_up_updates", "updates_per_round"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
-        for name in ("rounds", "episodes_per_round", "batch_episodes", "evaluate_every"):
+        for name in (
+            "rounds",
+            "episodes_per_round",
+            "batch_episodes",
+            "evaluate_every",
+            "failing_evaluations",
+        ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         _require(
             0 <= self.demonstrations_per_batch <= self.batch_episodes,
@@ -138,7 +148,7 @@ class RobotRun:
     @property
     def augmentation(self) -> Augmentation:
         """How sampled episodes are transformed."""
-        return Augmentation(rotate=self.rotate, pixels=self.kind.pixels)
+        return Augmentation(self.rotate, self.kind.pixels, copies=self.kind.copies)
 
     @property
     def contract(self) -> PolicyContract:
@@ -159,7 +169,11 @@ def robot_run(task: str, preset: Preset | str, **changes: Any) -> RobotRun:
     except ValueError:
         known = ", ".join(item.value for item in Preset)
         raise RobotConfigError(f"preset is '{preset}'; it must be one of {known}") from None
-    return RobotRun(**{"task": task, "preset": preset, **_PRESETS[preset], **changes})
+    run = RobotRun(**{"task": task, "preset": preset, **_PRESETS[preset], **changes})
+    if run.kind.combination in (Combination.ACTOR_ONLY, Combination.CRITIC_ONLY):
+        # An equivariant and a plain network cannot share an encoder.
+        run = dataclasses.replace(run, sac=dataclasses.replace(run.sac, encoder=Encoder.SEPARATE))
+    return run
 
 
 _PRESETS: Mapping[Preset, dict[str, Any]] = {
@@ -186,6 +200,8 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
             target_entropy=-10.0,
             entropy_in_target=False,
             demonstration_weight=0.3,
+            updated_critic_judges=False,
+            encoder=Encoder.BOTH,
         ),
     },
     Preset.SHIP: {

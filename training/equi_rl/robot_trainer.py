@@ -29,7 +29,7 @@ import torch
 
 from equi_core.contract import Provenance
 from equi_core.statistics import SuccessRate
-from equi_rl.agents.learner import ImitationLearner, Learner, SacLearner
+from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
 from equi_rl.batch import collate
 from equi_rl.code_version import code_version
 from equi_rl.collector import (
@@ -64,6 +64,8 @@ class Progress:
     environment_steps: int = 0
     episodes: int = 0
     best_successes: int = -1
+    failing: int = 0
+    """Evaluations without a success since the last one with any."""
     seconds: float = 0.0
     recent: list[bool] = field(default_factory=list)
     """Success of the latest training episodes, newest last."""
@@ -191,6 +193,7 @@ class RobotTrainer:
         successes = sum(outcome.success for _, outcome in played)
         rate = SuccessRate(successes, len(played))
         LOGGER.info("after %d rounds: %s", self.progress.rounds, rate)
+        self.progress.failing = 0 if successes else self.progress.failing + 1
         is_best = successes > self.progress.best_successes
         self.progress.best_successes = max(successes, self.progress.best_successes)
         name = self._save(rate)
@@ -198,6 +201,12 @@ class RobotTrainer:
             _point(self.folder.path / "checkpoints" / "best", name)
         lengths = [len(episode) for episode, outcome in played if outcome.success]
         self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"))
+        if self.progress.failing >= self.run.failing_evaluations:
+            raise DivergedError(
+                f"the last {self.progress.failing} evaluations had no success in {len(played)}"
+                f" episodes each; the best policy so far ({self.progress.best_successes}"
+                f" successes) stays in {self.folder.path / 'checkpoints' / 'best'}"
+            )
         return rate
 
     def _append_row(self, rate: SuccessRate, mean_length: float) -> None:

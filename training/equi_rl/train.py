@@ -81,7 +81,8 @@ class RobotCommand:
     """paper: the published recipe. fast: the same on two CPU cores, warm-started. ship: an expert
     labels what the policy visits; for policies that are deployed."""
     agent: str = "equi-rsac"
-    """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac or rad-crop-rsac."""
+    """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
+    drq-shift-rsac."""
     seed: int = 0
     group: str = "C4"
     """Symmetry group: C4, C8, D4 or D8."""

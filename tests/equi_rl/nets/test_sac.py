@@ -8,7 +8,14 @@ import dataclasses
 import pytest
 import torch
 
-from equi_rl.agents.sac import EpisodeBatch, SacSettings, SacUpdate, follow_target
+from equi_rl.agents.sac import (
+    Encoder,
+    EpisodeBatch,
+    SacSettings,
+    SacUpdate,
+    follow_target,
+    mean_over_copies,
+)
 from equi_rl.nets import dense
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.bench_update import EscnnUpdate, pad, random_batch, update_operations
@@ -53,11 +60,12 @@ def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):
     ended = dataclasses.replace(batch, terminated=torch.ones(batch.layout.n_steps))
     going = dataclasses.replace(batch, terminated=torch.zeros(batch.layout.n_steps))
     frames = dense.prepare_depth(actor.config, batch.depth_m, batch.holding)
+    features = dense.encode(critic.config, learner.target.history.encoder, frames)
     previous = batch.layout.previous_actions(batch.actions)
     density = torch.full((batch.layout.n_steps,), -1.0)
     targets = [
         learner._targets(
-            item, frames, previous, batch.actions, density, torch.tensor(0.5), _clock()
+            item, features, previous, batch.actions, density, torch.tensor(0.5), _clock()
         )
         for item in (ended, going)
     ]
@@ -162,3 +170,66 @@ def test_operations_are_counted_per_frame_and_pass():
     actor_and_target = 3 * forward - first + forward
     assert update_operations(config, frames=1, steps=0) == pytest.approx(actor_and_target)
     assert update_operations(config, frames=0, steps=1) == pytest.approx(actor_and_target)
+
+
+@pytest.mark.parametrize("combination", ["equivariant", "plain"])
+def test_the_gradient_of_a_shared_encoder_is_the_slope_of_the_critic_loss(combination):
+    # Without a discount the targets are the rewards, so the loss depends on the encoder once.
+    torch.manual_seed(0)
+    actor, critic = build_agent(combination, tiny_config())
+    settings = SacSettings(
+        discount=0.0,
+        critic_learning_rate=0.0,
+        updated_critic_judges=False,
+        encoder=Encoder.CRITIC,
+    )
+    learner = SacUpdate(actor, critic, settings)
+    batch = batch_of(actor.config)
+    learner.step(batch)
+    parameters = list(critic.history.encoder.parameters())
+    direction = [torch.randn_like(parameter) for parameter in parameters]
+    promised = sum(
+        float((parameter.grad * change).sum())
+        for parameter, change in zip(parameters, direction, strict=True)
+    )
+
+    def loss_at(distance):
+        with torch.no_grad():
+            for parameter, change in zip(parameters, direction, strict=True):
+                parameter += distance * change
+        loss = learner.step(batch)["critic_loss"]
+        with torch.no_grad():
+            for parameter, change in zip(parameters, direction, strict=True):
+                parameter -= distance * change
+        return loss
+
+    # Close enough that hardly any rectifier switches in between.
+    slope = (loss_at(5e-5) - loss_at(-5e-5)) / 1e-4
+    assert slope == pytest.approx(promised, rel=0.05, abs=1e-4)
+
+
+def test_a_shared_encoder_serves_both_networks_and_learns_from_both_losses(networks):
+    actor, critic = networks
+    gradients = []
+    for encoder in (Encoder.CRITIC, Encoder.BOTH):
+        one, two = copy.deepcopy(actor), copy.deepcopy(critic)
+        settings = SacSettings(updated_critic_judges=False, encoder=encoder)
+        learner = SacUpdate(one, two, settings)
+        learner.step(batch_of(actor.config), torch.Generator().manual_seed(0))
+        assert one.history.encoder is two.history.encoder
+        gradients.append([p.grad.clone() for p in two.history.encoder.parameters()])
+    differences = [(a - b).abs().max() for a, b in zip(*gradients, strict=True)]
+    assert max(differences) > 0.0
+
+
+def test_networks_of_different_kinds_cannot_share_an_encoder():
+    actor, critic = build_agent("actor-only", tiny_config())
+    settings = SacSettings(updated_critic_judges=False, encoder=Encoder.BOTH)
+    with pytest.raises(ArchitectureError, match=r"equivariant_encoder.*separate"):
+        SacUpdate(actor, critic, settings)
+
+
+def test_copies_of_a_transition_share_the_mean_of_their_targets():
+    values = torch.tensor([1.0, 4.0, 3.0, 8.0])
+    moment = torch.tensor([0, 1, 0, 1])
+    torch.testing.assert_close(mean_over_copies(values, moment), torch.tensor([2.0, 6.0, 2.0, 6.0]))

@@ -9,11 +9,10 @@ One update of one learner, in the order of the code:
     loss                            mean[ -A_t log pi(a_t|h_t) + c_v (R_t - V(h_t))^2 - c_e H(pi) ]
     clip the gradient's norm, RMSprop
 
-The recurrent part runs once per step: the computation that chose the actions is kept and
+The recurrent part runs once per step: what chose the actions is recorded (see `lstm_tape`) and
 differentiated, since on-policy data is used once, with the weights that produced it. The encoder
-of the 2-D world, by far the larger part of the work, runs once per distinct picture (see
-`picture_memory`). The LSTM state crosses update boundaries without its gradient (truncated
-back-propagation through T steps).
+of the 2-D world runs once per distinct picture (see `picture_memory`). The LSTM state crosses
+update boundaries without its gradient (truncated back-propagation through T steps).
 
 Defaults are those common in A2C implementations, except where a field says that it was tuned.
 """
@@ -27,7 +26,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equi_rl.agents.grid_policy import GridPolicy, LstmState, Weights
+from equi_rl.agents.grid_policy import GridPolicy, Weights
+from equi_rl.agents.lstm_tape import LstmState, LstmTape
 from equi_rl.agents.picture_memory import PictureMemory
 from equi_rl.envs.carflag import STEP_LIMIT, World
 from equi_rl.envs.carflag_vector import VectorStep, make_vector
@@ -88,13 +88,12 @@ class UpdateLog(NamedTuple):
 
 
 class _Rollout(NamedTuple):
-    """T steps of all learners, time first: tensors with their graph, arrays without."""
+    """T steps of all learners, time first; numbers without a graph."""
 
-    percepts: list[Tensor]  # (L, N, channels)
-    logits: Tensor  # (T, L, N, actions)
-    values: Tensor  # (T, L, N)
-    actions: Tensor  # (T, L, N) int64
+    observations: list[np.ndarray]  # (L, N, ...)
+    actions: np.ndarray  # (T, L, N) int64
     steps: list[VectorStep]
+    tape: LstmTape
     time_out_values: np.ndarray  # (T, L, N): V after a time-out, 0 elsewhere
     next_value: np.ndarray  # (L, N): V(h_T)
 
@@ -132,12 +131,14 @@ class A2CLearners:
         weights = self.policy.weights(dense)
         memory = self._memory(weights)
         rollout = self._play(weights, memory)
+        logits, values = self._differentiable(weights, memory, rollout)
         returns = self._returns(rollout)
-        advantages = returns - rollout.values.detach()
-        log_policy = rollout.logits.log_softmax(dim=-1)
-        chosen = log_policy.gather(-1, rollout.actions.unsqueeze(-1)).squeeze(-1)
+        advantages = returns - values.detach()
+        log_policy = logits.log_softmax(dim=-1)
+        actions = torch.from_numpy(rollout.actions).unsqueeze(-1)
+        chosen = log_policy.gather(-1, actions).squeeze(-1)
         entropy = -(log_policy.exp() * log_policy).sum(dim=-1)
-        squared_error = (returns - rollout.values).square()
+        squared_error = (returns - values).square()
         loss = (
             -advantages * chosen
             + self.config.value_weight * squared_error
@@ -145,11 +146,7 @@ class A2CLearners:
         )
         # Learners share no weights, so the sum over them keeps their gradients apart.
         total = loss.mean(dim=(0, 2)).sum()
-        if memory is None:
-            (gradient,) = torch.autograd.grad(total, dense)
-        else:
-            gradient, *of_percepts = torch.autograd.grad(total, (dense, *rollout.percepts))
-            gradient += memory.gradient(dense, torch.cat(of_percepts, dim=1))
+        (gradient,) = torch.autograd.grad(total, dense)
         norm = self._descend(self.policy.pull_back(gradient))
         self.updates += 1
         ended = np.stack([step.terminated | step.truncated for step in rollout.steps])
@@ -175,7 +172,8 @@ class A2CLearners:
         total, length = np.zeros(envs.shape), np.zeros(envs.shape)
         for _ in range(STEP_LIMIT):
             percept = self._perceive(weights, memory, observation)
-            logits, _, state = self.policy.recur(weights, percept, state)
+            state = self.policy.recur(weights, percept, state)
+            logits, _ = self.policy.heads(weights, state.hidden)
             step = envs.step(logits.numpy().argmax(axis=-1))
             total += running * step.reward
             length += running
@@ -199,48 +197,58 @@ class A2CLearners:
             return self.policy.perceive(weights, torch.from_numpy(observation))
         return memory.look(observation)
 
+    @torch.no_grad()
     def _play(self, weights: Weights, memory: PictureMemory | None) -> _Rollout:
         """T steps in every world with sampled actions; leaves the state after the last of them."""
-        config, learners = self.config, len(self.seeds)
+        config = self.config
         # argmax(logits + Gumbel noise) is a sample of the softmax; drawn at once for the rollout.
         shape = (config.rollout_steps, config.envs, self.world.NUM_ACTIONS)
         noise = np.stack([g.gumbel(size=shape) for g in self.action_generators], axis=1)
-        state = self.state
-        percepts, logits, values, actions, steps, states = ([] for _ in range(6))
+        tape = LstmTape()
+        observations, actions, steps = [], [], []
         for time in range(config.rollout_steps):
             percept = self._perceive(weights, memory, self.observation)
-            percept.requires_grad_()  # remembered percepts carry no graph of their own
-            logit, value, state = self.policy.recur(weights, percept, state)
-            action = (logit.detach().numpy() + noise[time]).argmax(axis=-1)
+            self.state = tape.step(percept, weights["lstm_h"], self.state)
+            logits = self.policy.logits(weights, self.state.hidden)
+            action = (logits.numpy() + noise[time]).argmax(axis=-1)
             step = self.envs.step(action)
-            percepts.append(percept)
-            logits.append(logit)
-            values.append(value)
+            observations.append(self.observation)
             actions.append(action)
             steps.append(step)
-            states.append(state)
             ended = step.terminated | step.truncated
             if ended.any():
-                state = state.keep(torch.from_numpy(~ended).unsqueeze(-1))
+                self.state = tape.end_episodes(torch.from_numpy(~ended).unsqueeze(-1))
             self.observation = step.observation
-        self.state = state.detach()
-        with torch.no_grad():
-            _, next_value, _ = self.policy.step(
-                weights, torch.from_numpy(self.observation), self.state
-            )
+        _, next_value, _ = self.policy.step(
+            weights, torch.from_numpy(self.observation), self.state
+        )
         return _Rollout(
-            percepts=percepts,
-            logits=torch.stack(logits),
-            values=torch.stack(values),
-            actions=torch.from_numpy(np.stack(actions)),
+            observations=observations,
+            actions=np.stack(actions),
             steps=steps,
-            time_out_values=self._time_out_values(weights, steps, states, learners),
+            tape=tape,
+            time_out_values=self._time_out_values(weights, steps, tape.after),
             next_value=next_value.numpy(),
         )
 
+    def _differentiable(
+        self, weights: Weights, memory: PictureMemory | None, rollout: _Rollout
+    ) -> tuple[Tensor, Tensor]:
+        """What was played as a function of the weights: logits (T, L, N, A), values (T, L, N)."""
+        time_first = (len(self.seeds), self.config.rollout_steps, self.config.envs, -1)
+        if memory is None:
+            seen = torch.from_numpy(np.concatenate(rollout.observations, axis=1))
+            percepts = self.policy.perceive(weights, seen)
+        else:
+            percepts = memory.recall(weights, self.config.rollout_steps)
+        percepts = percepts.view(time_first).transpose(0, 1)
+        hidden = rollout.tape.hidden(percepts, weights["lstm_h"])
+        logits, values = self.policy.heads(weights, hidden.transpose(0, 1).flatten(1, 2))
+        return logits.view(time_first).transpose(0, 1), values.view(time_first[:3]).transpose(0, 1)
+
     @torch.no_grad()
     def _time_out_values(
-        self, weights: Weights, steps: list[VectorStep], states: list[LstmState], learners: int
+        self, weights: Weights, steps: list[VectorStep], states: list[LstmState]
     ) -> np.ndarray:
         """V of the observation in which a cut-off episode ended: (T, L, N), 0 elsewhere."""
         cut = np.stack([step.truncated for step in steps], axis=1)  # L, T, N
@@ -248,6 +256,7 @@ class A2CLearners:
         most = int(cut.sum(axis=(1, 2)).max())
         if most and self.config.bootstrap_time_outs:
             # One batch for the whole rollout; learners with fewer time-outs repeat place (0, 0).
+            learners = len(cut)
             places = np.zeros((learners, most, 2), dtype=np.int64)
             for learner, own in enumerate(cut):
                 found = np.argwhere(own)

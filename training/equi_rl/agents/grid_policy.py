@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from equi_rl.agents.lstm_tape import GATES, LstmState, lstm_cell
 from equi_rl.agents.tied_weights import Expansion, Tie, tie_bias, tie_filter, untied
 from equi_rl.envs.carflag import CarFlag1D, World
 from equi_rl.nets.symmetry import Group, Layout, group_named, regular, sign, trivial
@@ -32,21 +33,6 @@ ENCODER_WIDTHS = (8, 16, 32, 64)  # channels: 2, 4, 8, 16 regular fields of C4
 KERNEL = 3
 ACTOR_INIT_SCALE = 0.01  # nearly uniform first policy
 FORGET_BIAS_INIT = 1.0  # a fresh LSTM remembers for a few steps
-
-
-class LstmState(NamedTuple):
-    """Hidden and cell vectors, each (learners, batch, HIDDEN)."""
-
-    hidden: Tensor
-    cell: Tensor
-
-    def detach(self) -> LstmState:
-        """The same numbers without their history."""
-        return LstmState(self.hidden.detach(), self.cell.detach())
-
-    def keep(self, alive: Tensor) -> LstmState:
-        """Zero the state where ``alive`` (learners, batch, 1) is 0: an episode has ended there."""
-        return LstmState(self.hidden * alive, self.cell * alive)
 
 
 @dataclass(frozen=True)
@@ -95,10 +81,10 @@ class GridPolicy:
         parameters = np.stack(rows).astype(np.float32)
         ends = np.cumsum([a.tie.free for a in self._arrays])
         for array, end in zip(self._arrays, ends, strict=True):
-            if array.name == "lstm_x_b":  # the second of the four gates forgets
+            if array.name == "lstm_x_b":
                 quarter = array.tie.free // 4
-                start = end - array.tie.free
-                parameters[:, start + quarter : start + 2 * quarter] = FORGET_BIAS_INIT
+                start = end - array.tie.free + GATES.index("forget") * quarter
+                parameters[:, start : start + quarter] = FORGET_BIAS_INIT
         return torch.from_numpy(parameters)
 
     def initial_state(self, learners: int, batch: int) -> LstmState:
@@ -126,7 +112,8 @@ class GridPolicy:
         self, weights: Weights, observation: Tensor, state: LstmState
     ) -> tuple[Tensor, Tensor, LstmState]:
         """One time step from observations (learners, batch, ...): ``perceive``, then ``recur``."""
-        return self.recur(weights, self.perceive(weights, observation), state)
+        state = self.recur(weights, self.perceive(weights, observation), state)
+        return (*self.heads(weights, state.hidden), state)
 
     def perceive(self, weights: Weights, observation: Tensor) -> Tensor:
         """All that depends on the observation alone: what it adds to the LSTM's gates.
@@ -147,23 +134,18 @@ class GridPolicy:
             features = features.view(learners, batch, -1)
         return torch.baddbmm(weights["lstm_x_b"], features, weights["lstm_x"])
 
-    def recur(
-        self, weights: Weights, percept: Tensor, state: LstmState
-    ) -> tuple[Tensor, Tensor, LstmState]:
-        """LSTM and heads.
+    def recur(self, weights: Weights, percept: Tensor, state: LstmState) -> LstmState:
+        """The LSTM's state after a percept (learners, batch, 4 * HIDDEN) of ``perceive``."""
+        return lstm_cell(percept, weights["lstm_h"], state)[0]
 
-        Args:
-            weights: dense weights by name.
-            percept: (learners, batch, 4 * HIDDEN) from ``perceive``.
-            state: LSTM state before this observation.
+    def heads(self, weights: Weights, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (learners, batch, actions) and value (learners, batch) of hidden vectors."""
+        value = torch.baddbmm(weights["critic_b"], hidden, weights["critic"])
+        return self.logits(weights, hidden), value.squeeze(-1)
 
-        Returns:
-            logits (learners, batch, actions), value (learners, batch), state after.
-        """
-        state = _lstm_cell(torch.baddbmm(percept, state.hidden, weights["lstm_h"]), state.cell)
-        logits = torch.baddbmm(weights["actor_b"], state.hidden, weights["actor"])
-        value = torch.baddbmm(weights["critic_b"], state.hidden, weights["critic"])
-        return logits, value.squeeze(-1), state
+    def logits(self, weights: Weights, hidden: Tensor) -> Tensor:
+        """Logits (learners, batch, actions) alone: all that playing needs."""
+        return torch.baddbmm(weights["actor_b"], hidden, weights["actor"])
 
     def _add_encoder(self, size: int) -> Layout:
         source = trivial(2)
@@ -194,14 +176,6 @@ class GridPolicy:
         self._arrays.append(_Array(name, tie.reshape(-1, target.channels), init_bound))
         if bias:
             self._arrays.append(_Array(f"{name}_b", offset.reshape(1, target.channels), 0.0))
-
-
-def _lstm_cell(gates: Tensor, cell: Tensor) -> LstmState:
-    """C' = f c + i tanh(n),  h' = o tanh(c'), from gates (i, f, o, n); no peepholes."""
-    switches, candidate = gates.split((3 * HIDDEN, HIDDEN), dim=-1)
-    admit, forget, output = switches.sigmoid().chunk(3, dim=-1)
-    cell = torch.addcmul(forget * cell, admit, candidate.tanh())
-    return LstmState(output * cell.tanh(), cell)
 
 
 class _Patches(torch.autograd.Function):

@@ -26,7 +26,7 @@ MAX_PLAUSIBLE_VALUE = 20.0
 
 
 class DivergedError(RuntimeError):
-    """A loss or weight is no longer finite; the run stops and keeps its last checkpoint."""
+    """Learning went wrong beyond repair; the run stops and keeps its checkpoints."""
 
 
 class Learner(abc.ABC):

@@ -2,8 +2,8 @@
 
 CarFlag-2D shows few different pictures (one per cell while the goal is hidden), yet perceiving
 them is most of a network's work. The weights do not change during a rollout, so what was computed
-for a picture is kept and looked up; for the update the gradients that arrive at equal pictures are
-added up first, and the encoder is differentiated once for the distinct ones.
+for a picture is kept and looked up; for the update the encoder is differentiated once for the
+distinct ones.
 """
 
 from __future__ import annotations
@@ -44,23 +44,16 @@ class PictureMemory:
         self._looks.append(slots)
         return self._percepts[self._rows, slots]
 
-    def gradient(self, dense: Tensor, of_percepts: Tensor) -> Tensor:
-        """Gradient of the dense weights (L, dense) from that of the percepts handed out.
+    def recall(self, weights: Weights, looks: int) -> Tensor:
+        """What the first ``looks`` looks returned, as a function of the weights.
 
-        Args:
-            dense: leaf from which the weights are taken.
-            of_percepts: (L, looks * N, C), in the order of the looks; later looks do not count.
+        (L, looks * N, C), in their order. Gradients that arrive at equal pictures add up before
+        they go through the encoder.
         """
-        slots = np.concatenate(self._looks, axis=1)[:, : of_percepts.shape[1]]
-        used = int(self._used.max())
-        channels = of_percepts.shape[-1]
-        total = torch.zeros(len(slots), used, channels)
-        index = torch.from_numpy(slots).unsqueeze(-1).expand(-1, -1, channels)
-        total.scatter_add_(1, index, of_percepts)
-        distinct = torch.from_numpy(self._pictures[:, :used])
-        percepts = self._policy.perceive(self._policy.weights(dense), distinct)
-        (gradient,) = torch.autograd.grad(percepts, dense, total)
-        return gradient
+        slots = torch.from_numpy(np.concatenate(self._looks[:looks], axis=1))
+        distinct = torch.from_numpy(self._pictures[:, : int(self._used.max())])
+        percepts = self._policy.perceive(weights, distinct)
+        return percepts.gather(1, slots.unsqueeze(-1).expand(-1, -1, percepts.shape[-1]))
 
     def _learn(self, pictures: np.ndarray, codes: np.ndarray, unknown: np.ndarray) -> None:
         """Perceive the unknown pictures, one padded batch for all learners, and keep the result."""

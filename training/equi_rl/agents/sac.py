@@ -13,6 +13,10 @@ Every network sees each frame once: the actor's single forward pass serves the t
 and its own loss. In the actor's loss the critic's weights carry no gradient. The target network
 exists only as dense weights: expansion is linear, so averaging filters equals averaging
 coefficients.
+
+Actor and critic may share one picture encoder (``SacSettings.encoder``). A frame is then encoded
+once for all of actor, critic and target, and the target follows slowly in everything but the
+encoder.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 
 import torch
 from torch import Tensor
@@ -30,6 +35,14 @@ from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.distributions import sample, squash
 from equi_rl.nets.networks import Actor, ActorWeights, Critic, CriticWeights
 from equi_rl.nets.packing import EpisodeLayout
+
+
+class Encoder(str, Enum):
+    """Whose loss trains the picture encoder."""
+
+    SEPARATE = "separate"  # actor and critic have one each
+    CRITIC = "critic"  # one for both, trained by the critic's loss
+    BOTH = "both"  # one for both, trained by both losses
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,13 @@ class SacSettings:
     entropy_in_target: bool = True
     demonstration_weight: float = 0.0  # of |policy's mean - expert's action|^2 in the actor's loss
     updated_critic_judges: bool = True  # False: the critic's own pass is reused, 10 % faster
+    encoder: Encoder = Encoder.SEPARATE
+
+    def __post_init__(self) -> None:
+        if self.encoder is not Encoder.SEPARATE and self.updated_critic_judges:
+            raise ValueError(
+                "updated_critic_judges needs the encoder 'separate': a shared one is updated last"
+            )
 
 
 @dataclass(frozen=True)
@@ -59,6 +79,8 @@ class EpisodeBatch:
         actions: (D, 5) executed actions in policy units.
         rewards: (D,).
         terminated: (D,) 1 where the episode truly ended; a time-out is 0 and bootstraps.
+        moment: (D,) equal numbers mark augmented copies of one transition, which share the mean of
+            their targets (DrQ); None: no copies.
     """
 
     layout: EpisodeLayout
@@ -67,6 +89,7 @@ class EpisodeBatch:
     actions: Tensor
     rewards: Tensor
     terminated: Tensor
+    moment: Tensor | None = None
 
     def __post_init__(self) -> None:
         frames, steps = self.layout.n_frames, self.layout.n_steps
@@ -107,14 +130,17 @@ class SacUpdate:
         self.settings = settings or SacSettings()
         self.actor, self.critic = actor, critic
         _require_same_input(actor.config, critic.config)
+        self.shares_encoder = self.settings.encoder is not Encoder.SEPARATE
+        if self.shares_encoder:
+            share_encoder(actor, critic)
         with torch.no_grad():
             self.target: CriticWeights = dense.map_tensors(critic.dense(), torch.clone)
         start = torch.tensor(self.settings.initial_temperature)
         self.log_temperature = start.log().requires_grad_()
         rates = self.settings
-        self.actor_optimiser = torch.optim.Adam(
-            actor.parameters(), lr=rates.actor_learning_rate, foreach=True
-        )
+        theirs = set(critic.parameters())  # a shared encoder is moved by the critic's optimiser
+        own = [parameter for parameter in actor.parameters() if parameter not in theirs]
+        self.actor_optimiser = torch.optim.Adam(own, lr=rates.actor_learning_rate, foreach=True)
         self.critic_optimiser = torch.optim.Adam(
             critic.parameters(), lr=rates.critic_learning_rate, foreach=True
         )
@@ -143,30 +169,43 @@ class SacUpdate:
             previous = layout.previous_actions(batch.actions)
         with clock.part("expand filters"):
             actor_weights, critic_weights = self.actor.dense(), self.critic.dense()
+        decided = layout.frame_of_step
+        # Encoders see each frame once. In training the critic needs h_t alone, so with its own
+        # encoder the last frame of each episode is left out.
+        encoded = seen = None
+        if self.shares_encoder:
+            encoded = self._encode(critic_weights, frames, None, clock, "shared")
+            seen = encoded.detach().requires_grad_()  # collects the gradient of every loss
+            to_actor = seen if self.settings.encoder is Encoder.BOTH else seen.detach()
+            to_target, to_critic = seen.detach(), seen[decided]
+        else:
+            to_actor = self._encode(actor_weights, frames, None, clock, "actor")
+            with torch.no_grad():
+                to_target = self._encode(self.target, frames, None, clock, "target")
+            to_critic = self._encode(critic_weights, frames, decided, clock, "critic")
 
         action, log_density, centre = self._act(
-            actor_weights, frames, previous, layout, generator, clock
+            actor_weights, to_actor, previous, layout, generator, clock
         )
         with torch.no_grad():
             next_action = action.detach()[layout.next_frame_of_step]
             next_density = log_density.detach()[layout.next_frame_of_step]
             targets = self._targets(
-                batch, frames, previous, next_action, next_density, temperature, clock
+                batch, to_target, previous, next_action, next_density, temperature, clock
             )
 
-        # critic: h_t only, so the last frame of each episode is not encoded
-        decided = layout.frame_of_step
-        history = self._critic_history(critic_weights, frames, previous, layout, clock, "critic")
+        history = self._critic_history(critic_weights, to_critic, previous, layout, clock)
         with clock.part("critic heads"):
             values = dense.critic_values(critic_weights, history, batch.actions)
             critic_loss = (values - targets).square().mean(dim=1).sum()
         with clock.part("critic backward"):
             self.critic_optimiser.zero_grad(set_to_none=True)
             critic_loss.backward()
-        # Copied, because a plain network's dense weights are the parameters that now move.
+        # Copied, because a plain network's dense weights are the parameters that will move.
         judge: CriticWeights = dense.map_tensors(critic_weights, _frozen_copy)
-        with clock.part("optimisers and target"):
-            self.critic_optimiser.step()
+        if not self.shares_encoder:
+            with clock.part("optimisers and target"):
+                self.critic_optimiser.step()
 
         # actor: the critic judges; its weights carry no gradient
         history = history.detach()
@@ -174,7 +213,8 @@ class SacUpdate:
             if self.settings.updated_critic_judges:
                 with clock.part("expand filters"):
                     judge = dense.map_tensors(self.critic.dense(), torch.detach)
-                history = self._critic_history(judge, frames, previous, layout, clock, "judge")
+                features = self._encode(judge, frames, decided, clock, "judge")
+                history = self._critic_history(judge, features, previous, layout, clock)
         with clock.part("actor loss"):
             judged = dense.critic_values(judge, history, action[decided]).amin(dim=0)
             own_density = log_density[decided]
@@ -186,6 +226,11 @@ class SacUpdate:
         with clock.part("actor backward"):
             self.actor_optimiser.zero_grad(set_to_none=True)
             actor_loss.backward()
+        if encoded is not None and seen is not None:
+            with clock.part("shared encoder backward"):
+                encoded.backward(seen.grad)
+            with clock.part("optimisers and target"):
+                self.critic_optimiser.step()
         with clock.part("optimisers and target"):
             self.actor_optimiser.step()
             gap = (own_density.detach() + self.settings.target_entropy).mean()
@@ -204,10 +249,24 @@ class SacUpdate:
             "value": float(values.detach().mean()),
         }
 
+    def _encode(
+        self,
+        weights: ActorWeights | CriticWeights,
+        frames: dense.Frames,
+        rows: Tensor | None,
+        clock: PartClock,
+        name: str,
+    ) -> Tensor:
+        """Features (F, C) of all frames, or of those in ``rows``."""
+        with clock.part(f"{name} encoder"):
+            is_actor = isinstance(weights, ActorWeights)
+            config = self.actor.config if is_actor else self.critic.config
+            return dense.encode(config, weights.history.encoder, frames, rows, dtype=self.dtype)
+
     def _act(
         self,
         weights: ActorWeights,
-        frames: dense.Frames,
+        features: Tensor,
         previous: Tensor,
         layout: EpisodeLayout,
         generator: torch.Generator | None,
@@ -215,8 +274,6 @@ class SacUpdate:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Per frame: sampled action (F, 5), its log-density (F,), deterministic action (F, 5)."""
         config = self.actor.config
-        with clock.part("actor encoder"):
-            features = dense.encode(config, weights.history.encoder, frames, dtype=self.dtype)
         with clock.part("actor LSTM"):
             history, _ = dense.run_history(
                 config, weights.history, features, previous, layout.frame_counts
@@ -230,7 +287,7 @@ class SacUpdate:
     def _targets(
         self,
         batch: EpisodeBatch,
-        frames: dense.Frames,
+        features: Tensor,
         previous: Tensor,
         next_action: Tensor,
         next_density: Tensor,
@@ -239,8 +296,6 @@ class SacUpdate:
     ) -> Tensor:
         """y_t for every transition, (D,)."""
         config, layout = self.critic.config, batch.layout
-        with clock.part("target encoder"):
-            features = dense.encode(config, self.target.history.encoder, frames, dtype=self.dtype)
         with clock.part("target LSTM and heads"):
             history, _ = dense.run_history(
                 config, self.target.history, features, previous, layout.frame_counts
@@ -249,26 +304,47 @@ class SacUpdate:
             value = dense.critic_values(self.target, following, next_action).amin(dim=0)
         if self.settings.entropy_in_target:
             value = value - temperature * next_density
-        return batch.rewards + self.settings.discount * (1.0 - batch.terminated) * value
+        targets = batch.rewards + self.settings.discount * (1.0 - batch.terminated) * value
+        return targets if batch.moment is None else mean_over_copies(targets, batch.moment)
 
     def _critic_history(
         self,
         weights: CriticWeights,
-        frames: dense.Frames,
+        features: Tensor,
         previous: Tensor,
         layout: EpisodeLayout,
         clock: PartClock,
-        name: str,
     ) -> Tensor:
         """History features (D, C) at the frames where a transition was decided."""
-        config, rows = self.critic.config, layout.frame_of_step
-        with clock.part(f"{name} encoder"):
-            features = dense.encode(config, weights.history.encoder, frames, rows, dtype=self.dtype)
-        with clock.part(f"{name} LSTM"):
+        with clock.part("critic LSTM"):
             history, _ = dense.run_history(
-                config, weights.history, features, previous[rows], layout.step_counts
+                self.critic.config,
+                weights.history,
+                features,
+                previous[layout.frame_of_step],
+                layout.step_counts,
             )
         return history
+
+
+def share_encoder(actor: Actor, critic: Critic) -> None:
+    """Give both networks the actor's picture encoder; refuses networks of different kinds."""
+    names = ("encoder_channels", "encoder_kernels", "encoder_strides", "equivariant_encoder")
+    for name in names:
+        if getattr(actor.config, name) != getattr(critic.config, name):
+            raise ArchitectureError(
+                f"network.{name} differs: actor {getattr(actor.config, name)!r}, critic"
+                f" {getattr(critic.config, name)!r}; use the encoder 'separate'"
+            )
+    critic.history.encoder = actor.history.encoder
+
+
+def mean_over_copies(values: Tensor, moment: Tensor) -> Tensor:
+    """Each of ``values`` (D,) replaced by the mean of those with the same ``moment`` (D,)."""
+    count = int(moment.max()) + 1
+    total = values.new_zeros(count).index_add_(0, moment, values)
+    copies = values.new_zeros(count).index_add_(0, moment, torch.ones_like(values))
+    return (total / copies)[moment]
 
 
 def follow_target(target: CriticWeights, newest: CriticWeights, rate: float) -> None:

@@ -2,16 +2,30 @@
 
 Importing this package registers `equi/BlockPicking-v0`, `equi/BlockPulling-v0`,
 `equi/BlockPushing-v0` and `equi/DrawerOpening-v0`, and beside them the small worlds
-`equi/CarFlag1D-v0` and `equi/CarFlag2D-v0`.
+`equi/CarFlag1D-v0` and `equi/CarFlag2D-v0`. The physics engine is loaded by the first of the four
+tasks that is made, or by the first use of ``HiddenPropertyEnv``.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from equi_rl.envs import carflag
-from equi_rl.envs.base import HiddenPropertyEnv
 from equi_rl.envs.registry import ENV_IDS, TASKS, make_env, register_envs
+
+if TYPE_CHECKING:
+    from equi_rl.envs.base import HiddenPropertyEnv
 
 register_envs()
 carflag.register()
 
 __all__ = ["ENV_IDS", "TASKS", "HiddenPropertyEnv", "make_env", "register_envs"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the base class of the manipulation tasks when it is first asked for."""
+    if name == "HiddenPropertyEnv":
+        from equi_rl.envs.base import HiddenPropertyEnv
+
+        return HiddenPropertyEnv
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,37 +1,46 @@
-"""Task names, their gymnasium ids, and how to make an environment of a task."""
+"""Task names, their gymnasium ids, and how to make an environment of a task.
+
+Tasks are named here by module and class and imported when one is made: whoever needs only the small
+CarFlag worlds of this package does not load the physics engine.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from equi_rl.envs.base import HiddenPropertyEnv
-from equi_rl.envs.drawer_opening import DrawerOpening
-from equi_rl.envs.picking import BlockPicking
-from equi_rl.envs.pulling import BlockPulling
-from equi_rl.envs.pushing import BlockPushing
+if TYPE_CHECKING:
+    from equi_rl.envs.base import HiddenPropertyEnv
 
-_CLASSES: dict[str, type[HiddenPropertyEnv]] = {
-    cls.task: cls for cls in (BlockPicking, BlockPulling, BlockPushing, DrawerOpening)
+_ENTRY_POINTS = {
+    "block_picking": "equi_rl.envs.picking:BlockPicking",
+    "block_pulling": "equi_rl.envs.pulling:BlockPulling",
+    "block_pushing": "equi_rl.envs.pushing:BlockPushing",
+    "drawer_opening": "equi_rl.envs.drawer_opening:DrawerOpening",
 }
-TASKS: tuple[str, ...] = tuple(_CLASSES)
+TASKS: tuple[str, ...] = tuple(_ENTRY_POINTS)
 """Task names as contracts and file names use them."""
-ENV_IDS: dict[str, str] = {task: f"equi/{cls.__name__}-v0" for task, cls in _CLASSES.items()}
+ENV_IDS: dict[str, str] = {
+    task: f"equi/{entry_point.partition(':')[2]}-v0" for task, entry_point in _ENTRY_POINTS.items()
+}
 """Gymnasium id of each task."""
 
 
 def register_envs() -> None:
     """Register every task with gymnasium; doing it twice changes nothing."""
-    for task, cls in _CLASSES.items():
+    for task, entry_point in _ENTRY_POINTS.items():
         if ENV_IDS[task] not in gymnasium.registry:
             # The environment itself truncates at the contract's limit and tells success at the last
             # step from a time-out, so gymnasium's own limit stays off.
-            gymnasium.register(id=ENV_IDS[task], entry_point=f"{cls.__module__}:{cls.__name__}")
+            gymnasium.register(id=ENV_IDS[task], entry_point=entry_point)
 
 
 def make_env(task: str, **options: Any) -> HiddenPropertyEnv:
     """The bare environment of a task, without gymnasium's wrappers; options as its class takes."""
-    if task not in _CLASSES:
+    if task not in _ENTRY_POINTS:
         raise ValueError(f"task '{task}' is unknown; known: {', '.join(TASKS)}")
-    return _CLASSES[task](**options)
+    module, _, name = _ENTRY_POINTS[task].partition(":")
+    made: HiddenPropertyEnv = getattr(import_module(module), name)(**options)
+    return made

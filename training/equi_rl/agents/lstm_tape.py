@@ -1,0 +1,149 @@
+"""LSTM whose steps are recorded while playing, so that its gradient is one backward sweep.
+
+One step, with gates ``z = percept + h W`` in the order of ``GATES``:
+
+    o, i, f = sigmoid(z_o, z_i, z_f)     n = tanh(z_n)
+    c' = f c + i n                       h' = o tanh(c')
+
+An actor chooses its actions step by step, without a graph; what the gradient needs is kept on the
+tape. Afterwards `Replay` hands the recorded hidden vectors to autograd and runs
+
+    dh  = given + alive dh_next          dc  = alive dc_next + dh o (1 - tanh(c')^2)
+    dz  = (dh tanh(c') o (1-o),  dc n i (1-i),  dc c f (1-f),  dc i (1-n^2))
+    dc_prev = dc f                       dh_prev = dz W^T
+
+Gradients of all steps' weights are one matrix product at the end, where a graph of single steps
+would add up one matrix per step; for networks this small that is most of the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+GATES = ("output", "input", "forget", "candidate")
+
+
+class LstmState(NamedTuple):
+    """Hidden and cell vectors, each (learners, batch, channels)."""
+
+    hidden: Tensor
+    cell: Tensor
+
+    def detach(self) -> LstmState:
+        """The same numbers without their history."""
+        return LstmState(self.hidden.detach(), self.cell.detach())
+
+    def keep(self, alive: Tensor) -> LstmState:
+        """Zero the state where ``alive`` (learners, batch, 1) is 0: an episode has ended there."""
+        return LstmState(self.hidden * alive, self.cell * alive)
+
+
+class _Activations(NamedTuple):
+    """What one step computes besides the state."""
+
+    switches: Tensor  # (L, N, 3 H): output, input, forget
+    candidate: Tensor  # (L, N, H)
+    squashed: Tensor  # (L, N, H): tanh(c')
+
+
+def lstm_cell(
+    percept: Tensor, recurrent: Tensor, state: LstmState
+) -> tuple[LstmState, _Activations]:
+    """One step from the observation's part of the gates (L, N, 4 H) and weights (L, H, 4 H)."""
+    gates = torch.baddbmm(percept, state.hidden, recurrent)
+    channels = state.cell.shape[-1]
+    switches = gates[..., : 3 * channels].sigmoid()
+    candidate = gates[..., 3 * channels :].tanh()
+    output, admit, forget = switches.split(channels, dim=-1)
+    cell = torch.addcmul(forget * state.cell, admit, candidate)
+    squashed = cell.tanh()
+    return LstmState(output * squashed, cell), _Activations(switches, candidate, squashed)
+
+
+class LstmTape:
+    """The steps of one rollout, in order."""
+
+    def __init__(self) -> None:
+        self.before: list[LstmState] = []
+        self.after: list[LstmState] = []
+        self.alive: list[Tensor | None] = []  # None: no episode ended at this step
+        self._activations: list[_Activations] = []
+
+    @torch.no_grad()
+    def step(self, percept: Tensor, recurrent: Tensor, state: LstmState) -> LstmState:
+        """Take one step and remember it."""
+        after, activations = lstm_cell(percept, recurrent, state)
+        self.before.append(state)
+        self.after.append(after)
+        self._activations.append(activations)
+        self.alive.append(None)
+        return after
+
+    def end_episodes(self, alive: Tensor) -> LstmState:
+        """Forget where ``alive`` (L, N, 1) is 0; returns the state that the next step starts in."""
+        self.alive[-1] = alive
+        return self.after[-1].keep(alive)
+
+    def hidden(self, percepts: Tensor, recurrent: Tensor) -> Tensor:
+        """Recorded hidden vectors (T, L, N, H) as a function of percepts (T, L, N, 4 H), weights.
+
+        Both must hold the numbers of the recording; nothing is computed until the gradient is.
+        """
+        hidden: Tensor = _Replay.apply(percepts, recurrent, self)
+        return hidden
+
+    @torch.no_grad()
+    def backward(self, given: Tensor, recurrent: Tensor) -> tuple[Tensor, Tensor]:
+        """From d loss / d hidden (T, L, N, H): that of the percepts and of the weights."""
+        switches = torch.stack([a.switches for a in self._activations])
+        candidate = torch.stack([a.candidate for a in self._activations])
+        squashed = torch.stack([a.squashed for a in self._activations])
+        cell_before = torch.stack([state.cell for state in self.before])
+        hidden_before = torch.stack([state.hidden for state in self.before])
+        steps, learners, batch, channels = given.shape
+        output, admit, forget = switches.split(channels, dim=-1)
+        of_switches = switches * (1 - switches)
+        # Everything but dh and dc of a step is known, so the sweep itself does little.
+        slope = given.new_empty(steps, learners, batch, 4, channels)
+        slope[..., 0, :] = squashed * of_switches[..., :channels]
+        slope[..., 1, :] = candidate * of_switches[..., channels : 2 * channels]
+        slope[..., 2, :] = cell_before * of_switches[..., 2 * channels :]
+        slope[..., 3, :] = admit * (1 - candidate.square())
+        through_cell = output * (1 - squashed.square())
+        of_gates = slope.flatten(-2)  # becomes the gradient in place
+        transposed = recurrent.transpose(1, 2)
+        hidden_next = cell_next = torch.zeros(())
+        for time in reversed(range(steps)):
+            alive = self.alive[time]
+            if alive is not None:
+                hidden_next, cell_next = hidden_next * alive, cell_next * alive
+            of_hidden = given[time] + hidden_next
+            of_cell = torch.addcmul(cell_next, of_hidden, through_cell[time])
+            slope[time, ..., 0, :] *= of_hidden
+            slope[time, ..., 1:, :] *= of_cell.unsqueeze(-2)
+            cell_next = of_cell * forget[time]
+            hidden_next = torch.bmm(of_gates[time], transposed)
+        rows = (learners, steps * batch, -1)
+        of_weights = torch.bmm(
+            hidden_before.transpose(0, 1).reshape(rows).transpose(1, 2),
+            of_gates.transpose(0, 1).reshape(rows),
+        )
+        return of_gates, of_weights
+
+
+class _Replay(torch.autograd.Function):
+    """Recorded hidden vectors with the gradient of the steps that made them."""
+
+    @staticmethod
+    def forward(ctx: Any, percepts: Tensor, recurrent: Tensor, tape: LstmTape) -> Tensor:
+        ctx.tape = tape
+        ctx.save_for_backward(recurrent)
+        return torch.stack([state.hidden for state in tape.after])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        (recurrent,) = ctx.saved_tensors
+        return (*ctx.tape.backward(gradients[0], recurrent), None)

@@ -1,0 +1,138 @@
+"""`equi-bench train-step`: one complete training step, from sampling to the moved target.
+
+A step samples whole episodes, turns each by its own angle, packs them and updates critic, actor,
+temperature and target. Measured for the presets `fast` (one picture encoder for actor and critic)
+and `paper` (one each), on the reference's batch of 32 episodes x 50 steps and on 32 episodes as
+long as expert demonstrations. The two presets take turns in one process; figures are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from equi_rl.agents.sac import PartClock, SacUpdate
+from equi_rl.batch import collate
+from equi_rl.nets.agent import build_agent
+from equi_rl.nets.bench_update import DEMO_LENGTHS, FULL_LENGTHS
+from equi_rl.nets.config import reference_config
+from equi_rl.replay import Episode, EpisodeMemory
+from equi_rl.robot_config import Preset, RobotRun, robot_run
+
+REFERENCE_FULL_BATCH_S = (7.5, 11.0)
+"""The authors' update on the full batch, on two cores of a like machine on another day: the ratio
+is a guide."""
+
+
+class TrainStep:
+    """Memory, networks and update of one preset."""
+
+    def __init__(self, run: RobotRun, lengths: tuple[int, ...]) -> None:
+        torch.manual_seed(0)
+        self.rng = np.random.default_rng(0)
+        self.run = run
+        actor, critic = build_agent(run.kind.combination, reference_config(run.group))
+        self.update = SacUpdate(actor, critic, run.sac)
+        self.memory = EpisodeMemory(run.capacity)
+        for length in lengths:
+            self.memory.add(_episode(length, self.rng))
+        self.batch_episodes = len(lengths)
+        self.clock = PartClock()
+        self.seconds: list[float] = []
+
+    def __call__(self) -> None:
+        """One timed step."""
+        started = time.perf_counter()
+        with self.clock.part("sample"):
+            episodes = self.memory.sample(self.batch_episodes, self.rng)
+        with self.clock.part("unpack, turn and pack"):
+            size_px = self.update.actor.config.observation_size
+            batch = collate(episodes, size_px, self.rng, self.run.augmentation)
+        self.update.step(batch.episodes, clock=self.clock, expert_actions=batch.expert_actions)
+        self.seconds.append(time.perf_counter() - started)
+
+    @property
+    def median_s(self) -> float:
+        """Median time of a step [s]."""
+        return statistics.median(self.seconds)
+
+    def split(self) -> dict[str, float]:
+        """Mean time per part of a step [s]."""
+        return {
+            name: round(total / len(self.seconds), 4) for name, total in self.clock.seconds.items()
+        }
+
+
+def run(options: list[str]) -> dict[str, object]:
+    """Entry point of the benchmark."""
+    parser = argparse.ArgumentParser(
+        prog="equi-bench train-step",
+        description=__doc__,
+        epilog="Example: equi-bench train-step --repeats 5",
+    )
+    parser.add_argument("--repeats", type=int, default=5, help="timed steps of each kind")
+    parser.add_argument("--threads", type=int, default=0, help="threads of torch; 0: all cores")
+    parsed = parser.parse_args(options)
+    if parsed.threads:
+        torch.set_num_threads(parsed.threads)
+    steps = {
+        (preset, name): TrainStep(robot_run("block_picking", preset), lengths)
+        for preset in (Preset.FAST, Preset.PAPER)
+        for name, lengths in (("full", FULL_LENGTHS), ("demo", DEMO_LENGTHS))
+    }
+    for step in steps.values():
+        step()  # allocators and kernels
+        step.seconds.clear()
+        step.clock.seconds.clear()
+    with Progress(transient=True, console=Console(stderr=True)) as progress:
+        for _ in progress.track(range(parsed.repeats), description="steps"):
+            for step in steps.values():
+                step()
+    full, paper = steps[Preset.FAST, "full"], steps[Preset.PAPER, "full"]
+    _print(steps)
+    slow, slowest = REFERENCE_FULL_BATCH_S
+    return {
+        "full_batch_s": round(full.median_s, 4),
+        "demo_batch_s": round(steps[Preset.FAST, "demo"].median_s, 4),
+        "paper_full_batch_s": round(paper.median_s, 4),
+        "paper_demo_batch_s": round(steps[Preset.PAPER, "demo"].median_s, 4),
+        "speedup_vs_reference": [round(s / full.median_s, 1) for s in (slow, slowest)],
+        "paper_speedup_vs_reference": [round(s / paper.median_s, 1) for s in (slow, slowest)],
+        "full_batch_split_s": full.split(),
+        "paper_full_batch_split_s": paper.split(),
+        "threads": torch.get_num_threads(),
+        "repeats": parsed.repeats,
+    }
+
+
+def _episode(length: int, rng: np.random.Generator) -> Episode:
+    """Random frames: the time does not depend on what they show."""
+    action = rng.uniform(-1, 1, (length, 5)).astype(np.float32)
+    return Episode(
+        depth=rng.integers(0, 3000, (length + 1, 84, 84), dtype=np.uint16),
+        holding=rng.random(length + 1) < 0.2,
+        action=action,
+        reward=np.zeros(length, dtype=np.float32),
+        terminated=True,
+        expert_action=action,
+        is_demonstration=True,
+    )
+
+
+def _print(steps: dict[tuple[Preset, str], TrainStep]) -> None:
+    table = Table(title="one training step [s]")
+    for heading in ("part", *(f"{preset.value}, {name}" for preset, name in steps)):
+        table.add_column(heading)
+    parts = list(dict.fromkeys(part for step in steps.values() for part in step.split()))
+    for part in parts:
+        cells = [step.split().get(part) for step in steps.values()]
+        table.add_row(part, *("-" if cell is None else f"{cell:.3f}" for cell in cells))
+    table.add_row("all (median)", *(f"{step.median_s:.3f}" for step in steps.values()))
+    Console(stderr=True).print(table)
