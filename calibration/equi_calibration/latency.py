@@ -7,7 +7,7 @@ compared with a TCP height.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,11 @@ FloatArray = NDArray[np.float64]
 _FEWEST_SAMPLES = 12
 _LEAST_CORRELATION = 0.9
 _GRID_STEP_S = 0.004
+_REST_WINDOW_S = 0.15
+_REST_SPREAD_M = 3e-4
+_LEAST_SHIFT_M = 3e-4
+_EARLY_SHARE = 0.2
+_FEWEST_STARTS = 2
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,55 @@ def estimate_delay(
             f"{_LEAST_CORRELATION} wanted; make the motion larger and keep the board in view"
         )
     return Delay(float(answer.x), _sigma(misfit, float(answer.x), len(late_values)), correlation)
+
+
+def start_delay(times_s: ArrayLike, heights_m: ArrayLike, commands_s: Sequence[float]) -> Delay:
+    """How long after each command an arm at rest begins to move.
+
+    An arm that accelerates evenly has gone as far as the square of the time since it began, so the
+    root of the early displacement is extended back to zero: a threshold alone would add the time
+    that the arm needs to reach it.
+
+    Args:
+        times_s: times (N,) of the recording [s].
+        heights_m: heights (N,) of the TCP [m].
+        commands_s: when each command was given [s]; the arm rested before.
+
+    Raises:
+        LatencyError: fewer than two starts could be seen.
+    """
+    times, heights = _sorted(times_s, heights_m, "recording of the arm")
+    ends = [*commands_s[1:], float("inf")]
+    delays = [
+        start - moment
+        for moment, end in zip(commands_s, ends, strict=True)
+        if (start := _start_of_motion(times, heights, moment, end)) is not None
+    ]
+    if len(delays) < _FEWEST_STARTS:
+        raise LatencyError(
+            f"the arm was seen to start from rest after {len(delays)} of {len(commands_s)} "
+            f"commands, at least {_FEWEST_STARTS} are needed; is its speed slider at zero?"
+        )
+    spread = float(np.std(delays, ddof=1)) / np.sqrt(len(delays))
+    return Delay(float(np.median(delays)), spread, 1.0)
+
+
+def _start_of_motion(
+    times: FloatArray, heights: FloatArray, moment_s: float, end_s: float
+) -> float | None:
+    before = heights[(times > moment_s - _REST_WINDOW_S) & (times <= moment_s)]
+    after = (times > moment_s) & (times < end_s)
+    if len(before) < 3 or float(np.ptp(before)) > _REST_SPREAD_M or not after.any():
+        return None
+    gone = np.abs(heights[after] - np.median(before))
+    peak = int(np.argmax(gone))
+    early = np.flatnonzero(
+        (gone[:peak] > _LEAST_SHIFT_M) & (gone[:peak] < _EARLY_SHARE * gone[peak])
+    )
+    if len(early) < 3:
+        return None
+    slope, offset = np.polyfit(times[after][early] - moment_s, np.sqrt(gone[early]), 1)
+    return moment_s - float(offset / slope) if slope > 0 else None
 
 
 def _residual(expected: FloatArray, seen: FloatArray) -> float:

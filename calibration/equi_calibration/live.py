@@ -19,7 +19,7 @@ from equi_calibration.dataset import Dataset, DatasetWriter
 from equi_calibration.detection import BoardDetector
 from equi_calibration.errors import CollectError, LatencyError
 from equi_calibration.intrinsics import Intrinsics
-from equi_calibration.latency import Delay, Latencies, estimate_delay
+from equi_calibration.latency import Latencies, estimate_delay, start_delay
 from equi_calibration.poses import plan_poses
 from equi_calibration.sources import ArmReading
 from equi_core.cell_file import CellFile
@@ -30,6 +30,10 @@ Ask = Callable[[str], str]
 _CLOUD_TIMEOUT_S = 15.0
 _SAMPLE_S = 0.004
 _LEAD_S = 1.2
+"""Rest before and after the motion: delays up to a second are searched for."""
+_PAUSE_S = 0.3
+_REST_TIMEOUT_S = 10.0
+_REST_M = 3e-4
 _NUDGES = ((1.0, 1.0), (-0.6, 1.0), (0.8, 0.6), (0.0, 1.0))
 """Heights of the small moves over the amplitude, and their speed over the nominal one."""
 
@@ -104,15 +108,16 @@ def measure_latency(
             camera.keep(2000)
         start = arm.read().base_from_tcp
         recorder = _Recorder(arm.read)
-        commands: list[tuple[float, float]] = [(arm.now_s(), float(start[2, 3]))]
+        commands: list[float] = []
         with recorder:
-            threading.Event().wait(_LEAD_S)
+            recorder.wait_for_rest(_LEAD_S)
             for height, speed in _NUDGES:
                 target = start.copy()
                 target[2, 3] += height * amplitude_m
-                commands.append((arm.now_s(), float(target[2, 3])))
+                commands.append(arm.now_s())
                 arm.nudge(target, speed * 0.1)
-            threading.Event().wait(_LEAD_S)
+                recorder.wait_for_rest(_PAUSE_S)
+            recorder.wait_for_rest(_LEAD_S)
         times, heights = recorder.recording()
         delays = {}
         detector = BoardDetector(cell.board, cell.view_gate)
@@ -130,7 +135,7 @@ def measure_latency(
         raise LatencyError(
             "no camera saw the board often enough; bring the board into view of at least one"
         )
-    return Latencies(delays, _command_delay(commands, times, heights))
+    return Latencies(delays, start_delay(times, heights, commands))
 
 
 class _Recorder:
@@ -139,7 +144,9 @@ class _Recorder:
     def __init__(self, read: Callable[[], ArmReading]) -> None:
         self._read = read
         self._stop = threading.Event()
+        self._grown = threading.Condition()
         self._samples: list[tuple[float, float]] = []
+        self._error: CollectError | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> _Recorder:
@@ -152,34 +159,42 @@ class _Recorder:
 
     def recording(self) -> tuple[FloatArray, FloatArray]:
         """Times (N,) [s] and TCP heights (N,) [m]."""
-        times, heights = np.array(self._samples).T
+        with self._grown:
+            times, heights = np.array(self._samples).T
         return times, heights
+
+    def wait_for_rest(self, duration_s: float) -> None:
+        """Wait until the arm has not moved for so long."""
+        began = len(self._samples)
+
+        def rested() -> bool:
+            if self._error is not None:
+                return True
+            recent = self._samples[began:]
+            if not recent or recent[-1][0] - recent[0][0] < duration_s:
+                return False
+            heights = [height for time, height in recent if time > recent[-1][0] - duration_s]
+            return max(heights) - min(heights) < _REST_M
+
+        with self._grown:
+            still = self._grown.wait_for(rested, _REST_TIMEOUT_S + duration_s)
+        if self._error is not None:
+            raise self._error
+        if not still:
+            raise LatencyError(f"the arm does not come to rest within {_REST_TIMEOUT_S:.0f} s")
 
     def _run(self) -> None:
         while not self._stop.wait(_SAMPLE_S):
-            reading = self._read()
-            self._samples.append((reading.stamp_s, float(reading.base_from_tcp[2, 3])))
-
-
-def _command_delay(
-    commands: list[tuple[float, float]], times: FloatArray, heights: FloatArray
-) -> Delay:
-    """From each command to the moment at which the arm has begun to move."""
-    delays = []
-    for moment, target in commands[1:]:
-        before = heights[(times > moment - 0.3) & (times <= moment)]
-        after = times > moment
-        if len(before) == 0 or not after.any():
-            continue
-        rest = float(np.median(before))
-        threshold = max(5e-4, 0.02 * abs(target - rest))
-        begun = np.flatnonzero(after & (np.abs(heights - rest) > threshold))
-        if len(begun):
-            delays.append(float(times[begun[0]] - moment))
-    if len(delays) < 2:
-        raise LatencyError("the arm was not seen to start moving; is its speed slider at zero?")
-    spread = float(np.std(delays, ddof=1)) / np.sqrt(len(delays))
-    return Delay(float(np.median(delays)), spread, 1.0)
+            try:
+                reading = self._read()
+            except CollectError as error:
+                with self._grown:
+                    self._error = error
+                    self._grown.notify_all()
+                return
+            with self._grown:
+                self._samples.append((reading.stamp_s, float(reading.base_from_tcp[2, 3])))
+                self._grown.notify_all()
 
 
 def _board_row(detector: BoardDetector, image: NDArray[np.uint8], lens: Intrinsics) -> float | None:

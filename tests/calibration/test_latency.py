@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equi_calibration.errors import LatencyError
-from equi_calibration.latency import estimate_delay
+from equi_calibration.latency import estimate_delay, start_delay
 
 
 def motion(times_s):
@@ -48,3 +48,39 @@ def test_recordings_that_do_not_overlap_are_refused():
     times = np.linspace(0, 8, 400)
     with pytest.raises(LatencyError, match="samples overlap"):
         estimate_delay(times, motion(times), times + 100.0, motion(times))
+
+
+def accelerating(times_s, starts_s, acceleration=0.4, reach_m=0.02):
+    """Heights of an arm that goes up and down by `reach_m`, at rest in between."""
+    heights = np.zeros_like(times_s)
+    for index, start in enumerate(starts_s):
+        gone = np.clip(0.5 * acceleration * np.clip(times_s - start, 0, None) ** 2, 0, reach_m)
+        heights += gone if index % 2 == 0 else -gone
+    return heights
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.0, 0.2), st.integers(0, 1000))
+def test_the_time_an_arm_needs_to_start_is_found_without_the_time_it_needs_to_be_seen(
+    delay_s, seed
+):
+    rng = np.random.default_rng(seed)
+    times = np.arange(0.0, 8.0, 0.008) + rng.uniform(0, 1e-3, 1000)
+    commands = [2.0, 3.5, 5.0, 6.5]
+    heights = accelerating(times, [command + delay_s for command in commands])
+    found = start_delay(times, heights + rng.normal(0, 2e-5, len(times)), commands)
+    assert found.delay_s == pytest.approx(delay_s, abs=0.003)
+
+
+def test_a_command_during_the_motion_of_the_one_before_does_not_count():
+    times = np.arange(0.0, 6.0, 0.008)
+    heights = accelerating(times, [1.05, 3.05, 5.05])
+    with_early = start_delay(times, heights, [1.0, 3.0, 3.1, 5.0])
+    assert with_early.delay_s == pytest.approx(0.05, abs=0.003)
+
+
+def test_an_arm_that_never_starts_is_refused_with_the_number_of_commands():
+    times = np.arange(0.0, 6.0, 0.008)
+    heights = accelerating(times, [5.9])
+    with pytest.raises(LatencyError, match="after 0 of 2 commands"):
+        start_delay(times, heights, [2.0, 4.0])
