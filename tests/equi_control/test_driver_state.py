@@ -15,7 +15,7 @@ from equi_control.driver_state import (
     fault_of_problem,
     next_state,
 )
-from equi_control.rtde_link import Problem
+from equi_control.robot_reading import Problem
 
 
 @pytest.mark.parametrize("state", DriverState)

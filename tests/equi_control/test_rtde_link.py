@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 
 from equi_cell_sim.ur_controller.launching import EmulatorProcess
-from equi_control.rtde_link import (
-    LinkConfig,
-    LinkError,
-    Problem,
-    Reading,
-    RtdeLink,
-    problem_of,
-)
+from equi_control.robot_reading import Problem, Reading, problem_of
+from equi_control.rtde_link import LinkConfig, LinkError, RtdeLink
 from equi_core.geometry import tilt_of, top_down_pose, yaw_of
 
 GOOD = Reading(

@@ -172,6 +172,8 @@ def _film(
     result: Evaluation,
 ) -> None:
     """Films of the first failures, and of the longest successes among the first episodes."""
+    for old in (*folder.glob("success_*.gif"), *folder.glob("failure_*.gif")):
+        old.unlink()
     failures = [outcome for outcome in result.outcomes if not outcome.success]
     # A long success shows the policy changing its mind; those are worth seeing.
     successes = sorted(

@@ -1,8 +1,8 @@
 """`equi-export`: a training checkpoint becomes a model folder that the robot can run.
 
 Writes ``policy.safetensors`` (ordinary filters and matrices: the symmetry is already expanded, so
-the robot needs no escnn), ``contract.json`` and ``MODEL_CARD.md``. The card states what was
-measured, and the equivariance error of the exported weights themselves.
+the robot needs no escnn), ``contract.json`` and ``MODEL_CARD.md``; from a run folder also the
+learning curve, and from an evaluation its films.
 """
 
 from __future__ import annotations
@@ -20,26 +20,29 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from equi_core.contract import PolicyContract
-from equi_core.statistics import SuccessRate
 from equi_rl.acting import ActingPolicy
+from equi_rl.evaluation import Evaluation, EvaluationError
+from equi_rl.model_card import CARD_FILE, copy_films, draw_curve, model_card, pictures_in
 from equi_rl.nets import dense
 from equi_rl.nets.checkpoint import Checkpoint, CheckpointError, load_checkpoint
 from equi_rl.nets.config import NetworkConfig
-from equi_rl.nets.equivariance import ElementError, actor_errors
-from equi_rl.nets.layers import count_parameters
 from equi_rl.nets.networks import Actor
 
 WEIGHTS_FILE = "policy.safetensors"
 CONTRACT_FILE = "contract.json"
-CARD_FILE = "MODEL_CARD.md"
 
 
 class ExportError(ValueError):
     """A checkpoint that cannot be deployed, or a folder that cannot be written."""
 
 
-def export(checkpoint: Checkpoint, folder: Path) -> PolicyContract:
-    """Write a model folder and return its contract, which names the digest of the weights."""
+def export(
+    checkpoint: Checkpoint, folder: Path, evaluation: Evaluation | None = None
+) -> PolicyContract:
+    """Write a model folder and return its contract, which names the digest of the weights.
+
+    An evaluation of these very weights replaces the figures of the checkpoint's selection.
+    """
     actor = checkpoint.build_actor()
     config = actor.config
     if config.initial_state != "zero":
@@ -53,15 +56,34 @@ def export(checkpoint: Checkpoint, folder: Path) -> PolicyContract:
             f" {checkpoint.contract.image.size_px}"
         )
     data = save(exported_tensors(actor))
-    contract = dataclasses.replace(
-        checkpoint.contract, weights_sha256=hashlib.sha256(data).hexdigest()
-    )
+    digest = hashlib.sha256(data).hexdigest()
+    contract = dataclasses.replace(checkpoint.contract, weights_sha256=digest)
+    if evaluation is not None:
+        contract = _with_evaluation(contract, evaluation)
     folder.mkdir(parents=True, exist_ok=True)
     # The contract names the weights' digest, so it is replaced last: a half-written folder fails.
     _write(folder / WEIGHTS_FILE, data)
-    _write(folder / CARD_FILE, model_card(contract, actor).encode())
+    _write(
+        folder / CARD_FILE, model_card(contract, actor, evaluation, pictures_in(folder)).encode()
+    )
     contract.save(folder / CONTRACT_FILE)
     return contract
+
+
+def _with_evaluation(contract: PolicyContract, evaluation: Evaluation) -> PolicyContract:
+    if (evaluation.weights, evaluation.task) != (contract.weights_sha256, contract.task):
+        raise ExportError(
+            f"the evaluation is of weights {evaluation.weights[:12]} on {evaluation.task}, not of"
+            f" {contract.weights_sha256[:12]} on {contract.task}; run equi-evaluate on this"
+            " checkpoint"
+        )
+    measured = evaluation.overall
+    provenance = dataclasses.replace(
+        contract.provenance,
+        evaluation_successes=measured.successes,
+        evaluation_episodes=measured.episodes,
+    )
+    return dataclasses.replace(contract, provenance=provenance)
 
 
 def exported_tensors(actor: Actor) -> dict[str, Tensor]:
@@ -102,67 +124,34 @@ def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
     return contract, digest, ActingPolicy(config, weights)
 
 
-def model_card(contract: PolicyContract, actor: Actor) -> str:
-    """The card as Markdown; every figure is read from the contract or measured here."""
-    config, origin = actor.config, contract.provenance
-    errors = actor_errors(actor, steps=20, episodes=2, seed=0)
-    exact = [error for error in errors if error.exact_on_pixels]
-    other = [error for error in errors if not error.exact_on_pixels]
-    measured = SuccessRate(origin.evaluation_successes, origin.evaluation_episodes)
-    success = str(measured) if origin.evaluation_episodes else "not measured"
-    symmetric = "every part" if config.is_equivariant else "not every part (see contract)"
-    lines = [
-        f"# {contract.task}: recurrent policy, group {contract.group}",
-        "",
-        "| | |",
-        "|---|---|",
-        f"| success in simulation, deterministic policy | {success} |",
-        f"| agent, preset, seed | {origin.agent}, {origin.preset}, {origin.seed} |",
-        f"| environment steps, gradient steps | {origin.environment_steps},"
-        f" {origin.gradient_steps} |",
-        f"| code version | {origin.code_version} |",
-        f"| trained parameters of the actor | {count_parameters(actor):,} |",
-        f"| parts that respect {contract.group} | {symmetric} |",
-        f"| largest equivariance error, elements exact on pixels | {_largest(exact)} |",
-    ]
-    if other:
-        lines.append(f"| largest equivariance error, interpolated turns | {_largest(other)} |")
-    lines += [
-        f"| weights | `{WEIGHTS_FILE}`, sha256 `{contract.weights_sha256}` |",
-        "",
-        "Errors are the largest absolute difference of the Gaussian's mean before squashing, over"
-        " 2 random histories of 20 steps.",
-        "",
-        "## Use",
-        "",
-        "Observation, action, workspace and network are described in `contract.json`; the robot"
-        " reads nothing else. Load it with"
-        " `equi_policy.deployed_policy.DeployedPolicy.load(folder)`; nothing is unpickled.",
-        "",
-        "## Limits",
-        "",
-        f"Trained in simulation for `{contract.task}` only, with episodes of at most"
-        f" {contract.max_steps} steps. The success above says nothing about other objects,"
-        " cameras or workspaces; rehearse in the simulated cell before moving a robot.",
-        "",
-    ]
-    return "\n".join(lines)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of `equi-export`."""
     parser = argparse.ArgumentParser(
         prog="equi-export",
         description="Turn a training checkpoint into a model folder for the robot.",
-        epilog="Example: equi-export runs/block_picking/checkpoints/best models/block_picking",
+        epilog="Example: equi-export runs/picking/checkpoints/best models/block_picking"
+        " --evaluation runs/picking/evaluation",
     )
     parser.add_argument("checkpoint", type=Path, help="checkpoint folder")
     parser.add_argument("model", type=Path, help="model folder to write")
+    parser.add_argument(
+        "--evaluation",
+        type=Path,
+        help="folder of equi-evaluate: its figures go onto the card, its films beside it",
+    )
     parsed = parser.parse_args(arguments)
     console = Console(stderr=True)
     try:
-        contract = export(load_checkpoint(parsed.checkpoint), parsed.model)
-    except (CheckpointError, ExportError) as error:
+        evaluation = None if parsed.evaluation is None else Evaluation.load(parsed.evaluation)
+        checkpoint = load_checkpoint(parsed.checkpoint)
+        parsed.model.mkdir(parents=True, exist_ok=True)
+        if parsed.evaluation is not None:
+            copy_films(parsed.evaluation, parsed.model)
+        run_folder = parsed.checkpoint.resolve().parent.parent
+        if (run_folder / "progress.csv").is_file():
+            draw_curve(run_folder, parsed.model)
+        contract = export(checkpoint, parsed.model, evaluation)
+    except (CheckpointError, EvaluationError, ExportError) as error:
         console.print(f"equi-export: {error}", markup=False, style="red")
         return 2
     console.print(
@@ -171,10 +160,6 @@ def main(arguments: list[str] | None = None) -> int:
         markup=False,
     )
     return 0
-
-
-def _largest(errors: list[ElementError]) -> str:
-    return f"{max(error.largest for error in errors):.1e}" if errors else "none"
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -219,9 +219,7 @@ class A2CLearners:
             if ended.any():
                 self.state = tape.end_episodes(torch.from_numpy(~ended).unsqueeze(-1))
             self.observation = step.observation
-        _, next_value, _ = self.policy.step(
-            weights, torch.from_numpy(self.observation), self.state
-        )
+        _, next_value, _ = self.policy.step(weights, torch.from_numpy(self.observation), self.state)
         return _Rollout(
             observations=observations,
             actions=np.stack(actions),

@@ -107,25 +107,23 @@ class LstmTape:
         output, admit, forget = switches.split(channels, dim=-1)
         of_switches = switches * (1 - switches)
         # Everything but dh and dc of a step is known, so the sweep itself does little.
-        slope = given.new_empty(steps, learners, batch, 4, channels)
-        slope[..., 0, :] = squashed * of_switches[..., :channels]
-        slope[..., 1, :] = candidate * of_switches[..., channels : 2 * channels]
-        slope[..., 2, :] = cell_before * of_switches[..., 2 * channels :]
-        slope[..., 3, :] = admit * (1 - candidate.square())
+        of_gates = torch.cat((squashed, candidate, cell_before, admit), dim=-1)
+        of_gates[..., : 3 * channels] *= of_switches
+        of_gates[..., 3 * channels :] *= 1 - candidate.square()
         through_cell = output * (1 - squashed.square())
-        of_gates = slope.flatten(-2)  # becomes the gradient in place
         transposed = recurrent.transpose(1, 2)
         hidden_next = cell_next = torch.zeros(())
-        for time in reversed(range(steps)):
-            alive = self.alive[time]
+        sweep = zip(*(x.unbind() for x in (given, of_gates, through_cell, forget)), strict=True)
+        for alive, (own, gates, through, kept) in zip(
+            reversed(self.alive), reversed(list(sweep)), strict=True
+        ):
             if alive is not None:
                 hidden_next, cell_next = hidden_next * alive, cell_next * alive
-            of_hidden = given[time] + hidden_next
-            of_cell = torch.addcmul(cell_next, of_hidden, through_cell[time])
-            slope[time, ..., 0, :] *= of_hidden
-            slope[time, ..., 1:, :] *= of_cell.unsqueeze(-2)
-            cell_next = of_cell * forget[time]
-            hidden_next = torch.bmm(of_gates[time], transposed)
+            of_hidden = own + hidden_next
+            of_cell = torch.addcmul(cell_next, of_hidden, through)
+            gates *= torch.cat((of_hidden, of_cell, of_cell, of_cell), dim=-1)
+            cell_next = of_cell * kept
+            hidden_next = torch.bmm(gates, transposed)
         rows = (learners, steps * batch, -1)
         of_weights = torch.bmm(
             hidden_before.transpose(0, 1).reshape(rows).transpose(1, 2),

@@ -13,15 +13,19 @@ import torch
 from torch import Tensor
 
 from equi_rl.agents.grid_policy import GridPolicy, Weights
+from equi_rl.envs.carflag import CarFlag2D
 
 
 class PictureMemory:
     """Percepts of the pictures seen by each learner during one rollout."""
 
     def __init__(self, policy: GridPolicy, weights: Weights, learners: int) -> None:
+        world = policy.world
+        if not isinstance(world, CarFlag2D):
+            raise TypeError(f"{world} shows no pictures to remember; use a CarFlag2D world")
         self._policy = policy
         self._weights = weights
-        cells = policy.world.size**2
+        cells = world.size**2
         # One number per picture: the agent's cell, and the goal's where it can be seen.
         place = np.arange(cells, dtype=np.float32)
         self._code = np.concatenate((place, (place + 1) * cells))
@@ -29,20 +33,30 @@ class PictureMemory:
         self._used = np.zeros(learners, dtype=np.int64)
         self._rows = np.arange(learners)[:, None]
         capacity = 4 * cells
-        self._pictures = np.zeros((learners, capacity, *policy.world.observation_shape), np.float32)
+        self._pictures = np.zeros((learners, capacity, *world.observation_shape), np.float32)
         self._percepts = torch.zeros(0)
         self._looks: list[np.ndarray] = []
+        # Most looks find the goal hidden; one batch for all such pictures beats many small ones.
+        hidden = _hidden_goal_pictures(world)
+        many = np.broadcast_to(hidden, (learners, *hidden.shape))
+        codes = self._codes(many)
+        self._learn(many, codes, np.ones(codes.shape, dtype=bool))
 
     @torch.no_grad()
     def look(self, pictures: np.ndarray) -> Tensor:
         """Percepts (L, N, C) of pictures (L, N, 2, size, size), without a graph."""
-        codes = (pictures.reshape(*pictures.shape[:2], -1) @ self._code).astype(np.int64)
+        codes = self._codes(pictures)
         slots = self._slot_of_code[self._rows, codes]
         if (slots < 0).any():
             self._learn(pictures, codes, slots < 0)
             slots = self._slot_of_code[self._rows, codes]
         self._looks.append(slots)
         return self._percepts[self._rows, slots]
+
+    def _codes(self, pictures: np.ndarray) -> np.ndarray:
+        """(L, N) int64, one number per picture."""
+        codes: np.ndarray = pictures.reshape(*pictures.shape[:2], -1) @ self._code
+        return codes.astype(np.int64)
 
     def recall(self, weights: Weights, looks: int) -> Tensor:
         """What the first ``looks`` looks returned, as a function of the weights.
@@ -55,6 +69,7 @@ class PictureMemory:
         percepts = self._policy.perceive(weights, distinct)
         return percepts.gather(1, slots.unsqueeze(-1).expand(-1, -1, percepts.shape[-1]))
 
+    @torch.no_grad()
     def _learn(self, pictures: np.ndarray, codes: np.ndarray, unknown: np.ndarray) -> None:
         """Perceive the unknown pictures, one padded batch for all learners, and keep the result."""
         learner, world = np.nonzero(unknown)
@@ -84,3 +99,11 @@ class PictureMemory:
             self._percepts = (
                 more if self._percepts.dim() == 1 else torch.cat((self._percepts, more), 1)
             )
+
+
+def _hidden_goal_pictures(world: CarFlag2D) -> np.ndarray:
+    """(K, 2, size, size) float32: the agent on every cell from which the goal cannot be seen."""
+    cells = world.goal_cells  # the complement of the information region
+    pictures = np.zeros((len(cells), *world.observation_shape), dtype=np.float32)
+    pictures.reshape(len(cells), -1)[np.arange(len(cells)), cells] = 1.0
+    return pictures

@@ -16,6 +16,7 @@ import numpy as np
 from equi_rl.envs.carflag import STEP_LIMIT, CarFlag1D, CarFlag2D, World
 
 W = TypeVar("W", CarFlag1D, CarFlag2D)
+DRAWN_AHEAD = 64  # steps for which random numbers are drawn at once
 
 
 class VectorStep(NamedTuple):
@@ -32,13 +33,17 @@ class VectorStep(NamedTuple):
 class CarFlagVector(ABC, Generic[W]):
     """What both vectorised worlds share: time limit, restarts, saving and loading."""
 
-    STATE_NAMES: tuple[str, ...] = ("steps",)
+    STATE_NAMES: tuple[str, ...] = ("steps", "drawn", "drawn_used")
 
     def __init__(self, world: W, envs: int, generators: Sequence[np.random.Generator]) -> None:
         self.world: W = world
         self.generators = tuple(generators)
         self.shape = (len(self.generators), envs)
         self.steps = np.zeros(self.shape, dtype=np.int64)
+        # Two numbers in [0, 1) for every world and step ahead, whether it will restart or not: one
+        # call per learner and 64 steps is much cheaper than one per restart.
+        self.drawn = np.zeros((DRAWN_AHEAD, 2, *self.shape))
+        self.drawn_used = np.array(DRAWN_AHEAD)
 
     def reset(self) -> np.ndarray:
         """Start a new episode everywhere; returns the observations."""
@@ -75,22 +80,24 @@ class CarFlagVector(ABC, Generic[W]):
         """Change the state; returns reward, terminated, success."""
 
     @abstractmethod
-    def _draw(self, count: int, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
-        """Start values for ``count`` worlds, in the order of STATE_NAMES without ``steps``."""
+    def _start(self, mask: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
+        """Begin an episode where ``mask`` is set, from numbers in [0, 1) for each such world."""
 
     def _restart(self, mask: np.ndarray) -> None:
+        if self.drawn_used >= DRAWN_AHEAD:
+            shape = (DRAWN_AHEAD, 2, self.shape[1])
+            self.drawn[...] = np.stack([g.random(shape) for g in self.generators], axis=2)
+            self.drawn_used[...] = 0
+        first, second = self.drawn[self.drawn_used]
+        self.drawn_used += 1
         self.steps[mask] = 0
-        for learner in np.flatnonzero(mask.any(axis=1)):
-            where = np.flatnonzero(mask[learner])
-            values = self._draw(len(where), self.generators[learner])
-            for name, value in zip(self.STATE_NAMES[1:], values, strict=True):
-                getattr(self, name)[learner, where] = value
+        self._start(mask, first[mask], second[mask])
 
 
 class CarFlag1DVector(CarFlagVector[CarFlag1D]):
     """Many lines at once; see `CarFlag1D`."""
 
-    STATE_NAMES = ("steps", "cell", "goal_side")
+    STATE_NAMES = (*CarFlagVector.STATE_NAMES, "cell", "goal_side")
 
     def __init__(
         self, world: CarFlag1D, envs: int, generators: Sequence[np.random.Generator]
@@ -124,16 +131,16 @@ class CarFlag1DVector(CarFlagVector[CarFlag1D]):
             reward[success] = world.GOAL_REWARD
         return reward, at_flag, success
 
-    def _draw(self, count: int, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
+    def _start(self, mask: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
         cells = self.world.start_cells
-        draw = generator.integers(2 * len(cells), size=count)
-        return cells[draw >> 1], 2 * (draw & 1) - 1
+        self.cell[mask] = cells[(first * len(cells)).astype(np.int64)]
+        self.goal_side[mask] = np.where(second < 0.5, -1, 1)
 
 
 class CarFlag2DVector(CarFlagVector[CarFlag2D]):
     """Many grids at once; see `CarFlag2D`. Cells are numbers, row * size + column."""
 
-    STATE_NAMES = ("steps", "cell", "goal")
+    STATE_NAMES = (*CarFlagVector.STATE_NAMES, "cell", "goal")
 
     def __init__(
         self, world: CarFlag2D, envs: int, generators: Sequence[np.random.Generator]
@@ -164,9 +171,10 @@ class CarFlag2DVector(CarFlagVector[CarFlag2D]):
         success = self.cell == self.goal
         return success * np.float32(self.world.GOAL_REWARD), success, success
 
-    def _draw(self, count: int, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
-        goals = self.world.goal_cells[generator.integers(len(self.world.goal_cells), size=count)]
-        return self._starts[goals, generator.integers(self._start_counts[goals])], goals
+    def _start(self, mask: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
+        goals = self.world.goal_cells[(first * len(self.world.goal_cells)).astype(np.int64)]
+        self.goal[mask] = goals
+        self.cell[mask] = self._starts[goals, (second * self._start_counts[goals]).astype(np.int64)]
 
 
 def make_vector(

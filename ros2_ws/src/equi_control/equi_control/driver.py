@@ -28,7 +28,7 @@ from equi_control.driver_state import (
 from equi_control.fault_watch import FaultWatch
 from equi_control.gripper_worker import GripperReport, GripperWorker
 from equi_control.robotiq_client import RobotiqClient
-from equi_control.servo_loop import ServoConfig
+from equi_control.servo_config import ServoConfig
 from equi_control.servo_process import ServoProcess
 from equi_control.shared_state import Phase
 from equi_control.steps import (

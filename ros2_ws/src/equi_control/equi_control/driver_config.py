@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from equi_control.servo_loop import ServoConfig
+from equi_control.servo_config import ServoConfig
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from equi_control.rtde_link import ADVICE, Problem
+from equi_control.robot_reading import ADVICE, Problem
 
 
 class DriverState(enum.IntEnum):

@@ -5,8 +5,9 @@ robot, on any error of its own, and when its parent is gone; a new start is a ne
 killed or hangs, the controller's watchdog stops the arm.
 
 The loop sleeps to absolute deadlines on the monotonic clock that are locked to the controller's
-own cycles, and sends at most one pose per controller cycle. A process that is late repeats its last
-pose and moves the arm later, never faster: no catching up, no two steps in one cycle.
+own cycles. It sends a new pose only when the controller has read the last one (`cycle_clock`), and
+repeats the last one otherwise, also while the controller is silent: that keeps its watchdog quiet.
+After a pause that the arm could feel, the motion speeds up from rest.
 """
 
 from __future__ import annotations
@@ -16,134 +17,33 @@ import math
 import os
 import signal
 import time
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
-from equi_control.rtde_link import (
-    LinkConfig,
-    LinkError,
-    LinkLostError,
-    Problem,
-    Reading,
-    RtdeLink,
-    problem_of,
-)
+from equi_control.cycle_clock import CycleClock
+from equi_control.robot_reading import Problem, Reading, problem_of
+from equi_control.rtde_link import LinkError, LinkLostError, RtdeLink
+from equi_control.servo_config import ServoConfig
 from equi_control.shared_state import Phase, SharedState
-from equi_core.geometry import tilt_of, top_down_pose, wrap_angle_rad, yaw_of
+from equi_control.streamer import Streamer, TakeOverError
 from equi_core.realtime import raise_priority
-from equi_core.safety import SafetyLimits, guard_setpoint
-from equi_core.trajectory import TrajectoryGenerator
-
-FloatArray = NDArray[np.float64]
 
 _LOG = logging.getLogger(__name__)
 
 # Commands to the robot during shutdown may hang in the library: after this the kernel ends us.
 _LAST_WORDS_S = 3.0
-_UPRIGHTING_RATE_RAD_S = 0.1
 # An orderly end brakes along the trajectory first, for at most this long.
 _ORDERLY_END_S = 1.0
 # Wake up this long before the controller's next cycle is due, and look for it from then on.
 _EARLY_S = 0.0008
-# A pose computed later than this share of the cycle might meet the next one in the controller.
-_LATEST_SHARE = 0.6
-# Cycles that follow each other faster than this share of a period are a controller catching up:
-# it may read both answers in one cycle.
-_LEAST_SPACING = 0.5
-# How fast the estimate of "when is a cycle due" may grow, in periods per cycle.
-_CLOCK_SLIP = 0.25
+# A stream that paused for longer than this goes on from rest: the arm has slowed down.
+_LONGEST_PAUSE_PERIODS = 3.5
+# A stop of the program this soon after a gap in the stream is the work of the watchdog.
+_STARVATION_MEMORY_S = 1.0
 # A refused servo command is explained by one of the next readings.
 _EXPLANATION_S = 0.1
-
-
-@dataclass(frozen=True)
-class ServoConfig:
-    """Everything the servo process needs; plain data, so that it can be sent to it."""
-
-    link: LinkConfig
-    limits: SafetyLimits = field(default_factory=SafetyLimits)
-    max_state_age_s: float = 0.1
-    """No news from the controller for this long is a lost connection [s]."""
-    blocked_lag_m: float = 0.012
-    """Measured TCP behind the controller's own target by this much means contact [m]."""
-    max_contact_force_n: float = 80.0
-    """Estimated force at the TCP that counts as contact [N]."""
-    max_tilt_rad: float = 0.2
-    """A tool tilted further than this from straight down is not taken over [rad]."""
-    realtime_priority: int = 5
-    """Real-time priority wished for the process; ignored without permission."""
-
-
-class TakeOverError(Exception):
-    """The arm is in a pose from which it must not be driven; says what to do."""
-
-
-class Streamer:
-    """Commanded pose from take-over on: trajectory, guard, and uprighting of a tilted tool."""
-
-    def __init__(self, reading: Reading, config: ServoConfig, period_s: float) -> None:
-        limits = config.limits
-        pose = reading.base_link_from_tcp
-        tilt_rad = float(tilt_of(pose))
-        if tilt_rad > config.max_tilt_rad:
-            raise TakeOverError(
-                f"the tool is tilted by {tilt_rad:.2f} rad, at most {config.max_tilt_rad} is "
-                "allowed; jog it to point straight down"
-            )
-        position = pose[:3, 3]
-        inside = np.clip(position, limits.workspace.lower_m, limits.workspace.upper_m)
-        outside_m = float(np.linalg.norm(position - inside))
-        if outside_m > limits.max_outside_m:
-            raise TakeOverError(
-                f"the TCP at {np.round(position, 3).tolist()} m is {outside_m:.3f} m outside the "
-                f"workspace, at most {limits.max_outside_m} is allowed; jog it back"
-            )
-        self._limits, self._period_s = limits, period_s
-        yaw = float(yaw_of(pose))
-        upright = top_down_pose(position, yaw)
-        self._residual = Rotation.from_matrix(upright[:3, :3].T @ pose[:3, :3]).as_rotvec()
-        self._uprighting_s = float(np.linalg.norm(self._residual)) / _UPRIGHTING_RATE_RAD_S * 1.6
-        self._time_s = 0.0
-        self.trajectory = TrajectoryGenerator(limits, period_s, [*position, yaw])
-        self.commanded = np.array([*position, yaw])
-        self.pose = pose.copy()
-        """base_link_from_tcp (4, 4) to be sent in this cycle."""
-        self.guard_trips = 0
-
-    def advance(self) -> None:
-        """Compute `pose` for the next cycle."""
-        state = self.trajectory.step()
-        guarded = guard_setpoint(
-            state.position[:3],
-            float(state.position[3]),
-            self.commanded[:3],
-            float(self.commanded[3]),
-            self._period_s,
-            self._limits,
-        )
-        if guarded.findings:
-            self.guard_trips += 1
-            self.trajectory.restart(self.commanded)
-            _LOG.error("set-point refused: %s", guarded.findings[0].message)
-        self.commanded = np.array([*guarded.position_m, guarded.yaw_rad])
-        pose = top_down_pose(guarded.position_m, guarded.yaw_rad)
-        self._time_s += self._period_s
-        if self._time_s < self._uprighting_s:
-            # From the measured tilt to none, starting and ending at rest.
-            share = (1.0 + math.cos(math.pi * self._time_s / self._uprighting_s)) / 2
-            pose[:3, :3] = pose[:3, :3] @ Rotation.from_rotvec(share * self._residual).as_matrix()
-        self.pose = pose
-
-    def yield_to_contact(self, measured: FloatArray) -> None:
-        """Give up the target and settle where the arm was stopped."""
-        yaw = float(yaw_of(measured))
-        yaw = float(self.commanded[3]) + float(wrap_angle_rad(yaw - self.commanded[3]))
-        self.trajectory.retarget([*measured[:3, 3], yaw])
 
 
 def run_servo(config: ServoConfig, commands: Connection, state: SharedState) -> None:
@@ -204,8 +104,8 @@ class _ServoLoop:
         self._worst_gap_s = 0.0
         self._repeated_cycles = 0
         self._last_sent_s = math.nan
-        self._last_advance_s = -math.inf
-        self._clock_offset_s = math.inf
+        self._starved_s = -math.inf
+        self._clock = CycleClock(self._period_s)
         self._end_by_s: float | None = None
 
     def run(self) -> None:
@@ -213,6 +113,7 @@ class _ServoLoop:
         self._state.write(phase=Phase.CONNECTING, heartbeat_s=time.monotonic())
         self._link.open()
         self._period_s = 1.0 / self._link.rate_hz
+        self._clock = CycleClock(self._period_s)
         deadline_s = time.monotonic()
         answered_s = math.nan
         while True:
@@ -225,12 +126,13 @@ class _ServoLoop:
             if self._ended():
                 return
             reading = self._link.read()
-            self._follow_clock(arrived_s - reading.controller_time_s)
+            self._clock.saw_cycle(reading.controller_time_s, time.monotonic())
             problem = problem_of(reading, self._config.max_state_age_s)
-            if problem is Problem.NONE and fresh and self._streamer is not None:
-                problem = self._stream(self._streamer, reading)
-                # Cycles that passed while this one was computed are answered as well.
-                answered_s = self._link.cycle_time_s()
+            if problem is Problem.NONE and self._streamer is not None:
+                problem = self._stream(self._streamer, reading, fresh=fresh)
+                if fresh:
+                    # Cycles that passed while this one was computed are answered as well.
+                    answered_s = self._link.cycle_time_s()
             elif fresh:
                 answered_s = reading.controller_time_s
             if problem is not Problem.NONE:
@@ -293,32 +195,32 @@ class _ServoLoop:
         self._link.arm_watchdog()
         self._last_sent_s = math.nan
 
-    def _stream(self, streamer: Streamer, reading: Reading) -> Problem:
+    def _stream(self, streamer: Streamer, reading: Reading, *, fresh: bool) -> Problem:
         """Send one pose; a refusal is turned into the problem that explains it."""
         self._notice_contact(streamer, reading)
-        now_s = time.monotonic()
-        spaced = now_s - self._last_advance_s >= _LEAST_SPACING * self._period_s
-        if spaced and self._share_of_cycle_gone(reading) <= _LATEST_SHARE:
+        is_new = fresh and self._clock.was_read(reading.controller_time_s)
+        if is_new:
+            if self._clock.periods_since_pose(time.monotonic()) > _LONGEST_PAUSE_PERIODS:
+                streamer.resume_from_rest()
             streamer.advance()
-            self._last_advance_s = now_s
         else:
             self._repeated_cycles += 1
         if not self._link.servo(streamer.pose, self._period_s):
             return self._explanation()
         now_s = time.monotonic()
-        if not math.isnan(self._last_sent_s):
-            self._worst_gap_s = max(self._worst_gap_s, now_s - self._last_sent_s)
-        self._last_sent_s = now_s
+        if is_new:
+            self._clock.handed_over(now_s)
+        self._note_gap(now_s)
         return Problem.NONE
 
-    def _follow_clock(self, offset_s: float) -> None:
-        """Learn when cycles are due: the least delay seen, allowed to grow slowly."""
-        slip_s = _CLOCK_SLIP * self._period_s
-        self._clock_offset_s = min(offset_s, self._clock_offset_s + slip_s)
-
-    def _share_of_cycle_gone(self, reading: Reading) -> float:
-        due_s = self._clock_offset_s + reading.controller_time_s
-        return (time.monotonic() - due_s) / self._period_s
+    def _note_gap(self, now_s: float) -> None:
+        gap_s = now_s - self._last_sent_s
+        self._last_sent_s = now_s
+        if math.isnan(gap_s):
+            return
+        self._worst_gap_s = max(self._worst_gap_s, gap_s)
+        if gap_s > 1.0 / self._config.link.watchdog_hz:
+            self._starved_s = now_s
 
     def _explanation(self) -> Problem:
         """Why the controller refused: the reading that says so may be a cycle or two behind."""
@@ -347,8 +249,7 @@ class _ServoLoop:
 
     def _fail(self, reading: Reading, problem: Problem) -> None:
         """Stop first, explain second."""
-        period_s = 1.0 / self._config.link.watchdog_hz
-        starved = self._streamer is not None and self._worst_gap_s > period_s
+        starved = time.monotonic() - self._starved_s < _STARVATION_MEMORY_S
         if problem is not Problem.CONNECTION_LOST:
             self._link.stop()
         code = "watchdog" if problem is Problem.PROGRAM_STOPPED and starved else problem.value

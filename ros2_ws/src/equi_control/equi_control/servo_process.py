@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equi_control.servo_loop import ServoConfig, run_servo
+from equi_control.servo_config import ServoConfig
+from equi_control.servo_loop import run_servo
 from equi_control.shared_state import Phase, SharedState
 
 

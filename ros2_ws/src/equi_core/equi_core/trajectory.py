@@ -178,6 +178,17 @@ class TrajectoryGenerator:
             self._follow(plan)
         self._target = self._plan.at(self._plan.duration_s).position
 
+    def resume_from_rest(self) -> None:
+        """Keep the target, but speed up from rest at the commanded position.
+
+        For an arm that stood still on the way because nobody could tell it to go on.
+        """
+        if self.finished:
+            return
+        target = self._target
+        self.restart(self._state.position)
+        self.retarget(target)
+
     def step(self) -> MotionState:
         """Advance by one period and return the new commanded state."""
         self._retry_in_s -= self._period_s

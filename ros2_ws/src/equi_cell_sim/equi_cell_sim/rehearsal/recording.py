@@ -15,6 +15,8 @@ SERVO_L = 24
 TOOL_LENGTH_M = LinkConfig(host="any").tcp_from_flange_m
 _STANDSTILL_M_S = 1e-3
 _STANDSTILL_RAD_S = 5e-3
+# A pose that repeats although the path before it was faster than this was held, not reached.
+_HELD_M_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,16 @@ class StreamFigures:
     p99_period_ms: float
     worst_gap_periods: float
     max_command_speed_m_s: float
+    """Largest step from one controller cycle to the next, over one period."""
     max_command_acceleration_m_s2: float
+    """Of the path that the poses describe, one pose per period; a pause may end it at rest."""
     max_measured_speed_m_s: float
     max_tracking_error_mm: float
     rms_tracking_error_mm: float
-    skipped_cycles: int
-    """Controller cycles in a motion that saw no new pose."""
+    held_cycles: int
+    """Controller cycles in the middle of a motion that saw no new pose."""
+    longest_hold_cycles: int
+    """Longest run of such cycles."""
 
 
 def stream_figures(rows: NDArray[np.void], period_s: float) -> StreamFigures:
@@ -86,12 +92,8 @@ def stream_figures(rows: NDArray[np.void], period_s: float) -> StreamFigures:
     positions = stream["wish"][:, :3]
     steps = np.diff(positions, axis=0)
     speed = np.linalg.norm(steps, axis=1) / period_s
-    # Acceleration of the commanded path itself: cycles that saw no new pose are left out.
-    distinct = positions[np.concatenate([[True], np.any(steps != 0.0, axis=1)])]
-    acceleration = np.linalg.norm(np.diff(distinct, n=2, axis=0), axis=1) / period_s**2
+    acceleration, holds = _path_acceleration(positions, period_s)
     error_m = np.linalg.norm(stream["wish"][:, :3] - stream["actual_tcp"][:, :3], axis=1)
-    moving = speed > 0.02
-    idle_inside = (~moving[1:-1]) & moving[:-2] & moving[2:]
     return StreamFigures(
         cycles=len(stream),
         rate_hz=float(len(gaps_s) / (written_s[-1] - written_s[0])),
@@ -102,8 +104,28 @@ def stream_figures(rows: NDArray[np.void], period_s: float) -> StreamFigures:
         max_measured_speed_m_s=float(np.linalg.norm(stream["actual_speed"][:, :3], axis=1).max()),
         max_tracking_error_mm=float(error_m.max()) * 1e3,
         rms_tracking_error_mm=float(np.sqrt(np.mean(error_m**2))) * 1e3,
-        skipped_cycles=int(idle_inside.sum()),
+        held_cycles=int(holds.sum()),
+        longest_hold_cycles=int(holds.max(initial=0)),
     )
+
+
+def _path_acceleration(
+    positions: NDArray[np.float64], period_s: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Acceleration [m/s2] at each new pose, and the cycles for which a moving one was held.
+
+    A stream that stops without being told to (its sender or the network stood still) may go on as
+    if there had been no pause, or from rest; whichever of the two it did is what is measured.
+    """
+    changed = np.any(np.diff(positions, axis=0) != 0.0, axis=1)
+    rows = np.concatenate([[0], np.nonzero(changed)[0] + 1])
+    velocities = np.diff(positions[rows], axis=0) / period_s
+    waits = np.diff(rows)[1:] - 1
+    onward = np.linalg.norm(np.diff(velocities, axis=0), axis=1) / period_s
+    from_rest = np.linalg.norm(velocities[1:], axis=1) / period_s
+    moving = np.linalg.norm(velocities[:-1], axis=1) > _HELD_M_S
+    acceleration = np.where(waits > 0, np.minimum(onward, from_rest), onward)
+    return acceleration, np.where(moving, waits, 0)
 
 
 def keeps_caps(figures: StreamFigures, limits: SafetyLimits) -> bool:

@@ -20,7 +20,7 @@ from equi_control.driver import Driver
 from equi_control.driver_config import DriverConfig
 from equi_control.driver_state import DriverState
 from equi_control.rtde_link import LinkConfig
-from equi_control.servo_loop import ServoConfig
+from equi_control.servo_config import ServoConfig
 from equi_control.shared_state import Phase
 from equi_control.steps import StepCommand, StepReport
 
@@ -35,9 +35,17 @@ class RehearsalError(RuntimeError):
 class Rig:
     """Emulator and driver together; a context manager."""
 
-    def __init__(self, *, arm: str = "kinematic", series: str = "cb3", **servo: Any) -> None:
+    def __init__(
+        self,
+        *,
+        arm: str = "kinematic",
+        series: str = "cb3",
+        servo_silence_s: float = DriverConfig.servo_silence_s,
+        **servo: Any,
+    ) -> None:
         self.emulator = EmulatorProcess(arm=arm, series=series)
         self._servo_settings = servo
+        self._servo_silence_s = servo_silence_s
         self.driver: Driver
         self._next_step = 0
         self._direction = 1.0
@@ -49,7 +57,9 @@ class Rig:
             link = replace(link, watchdog_hz=self._servo_settings.pop("watchdog_hz"))
         # A loaded machine may need long to start a process; nothing here measures that.
         self.config = DriverConfig(
-            ServoConfig(link, **self._servo_settings), connect_timeout_s=_PATIENCE_S
+            ServoConfig(link, **self._servo_settings),
+            connect_timeout_s=_PATIENCE_S,
+            servo_silence_s=self._servo_silence_s,
         )
         self.driver = Driver(self.config)
         self.driver.connect()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import os
 import sys
 import time
 
@@ -12,8 +13,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from equi_cell_sim.rehearsal.machine_stalls import StallWatch
 from equi_cell_sim.rehearsal.recording import keeps_caps, stream_figures
 from equi_cell_sim.rehearsal.rig import Rig
+from equi_cell_sim.ur_controller.protocol import SERIES
 from equi_control.driver_state import DriverState
 
 
@@ -21,9 +24,14 @@ def run(options: list[str]) -> dict[str, object]:
     """Stream random steps for a while and report what the emulated controller saw."""
     parsed = _parser().parse_args(options)
     console = Console(stderr=True)
-    with Rig(arm=parsed.arm, series=parsed.series) as rig, Progress(console=console) as progress:
+    with (
+        StallWatch(1.0 / SERIES[parsed.series].rate_hz) as machine,
+        Rig(arm=parsed.arm, series=parsed.series) as rig,
+        Progress(console=console) as progress,
+    ):
         rig.take_over()
         rig.record()
+        machine.begin()
         task = progress.add_task("streaming", total=parsed.seconds)
         began_s = time.monotonic()
         step = 0
@@ -39,6 +47,7 @@ def run(options: list[str]) -> dict[str, object]:
             rig.finish_step()
             if rig.driver.state is DriverState.FAULT:
                 raise RuntimeError(f"the rehearsal ended in a fault: {rig.driver.fault}")
+        stalls = machine.finish()
         rows = rig.recorded()
         loop = rig.emulator.api.status()["loop"]
         servo = rig.driver.last
@@ -55,8 +64,13 @@ def run(options: list[str]) -> dict[str, object]:
         "acceleration_cap_m_s2": limits.max_acceleration_m_s2,
         "caps_kept": keeps_caps(figures, limits),
         "repeated_cycles": int(servo["repeated_cycles"]),
+        "driver_worst_gap_ms": float(servo["worst_gap_s"]) * 1e3,
         "emulator_lost_cycles": loop["lost_cycles"],
         "emulator_worst_late_ms": loop["worst_late_ms"],
+        "machine_worst_stall_ms": stalls.worst_ms,
+        "machine_stalls_over_one_period": stalls.over_one_period,
+        "machine_watched_in_real_time": stalls.real_time,
+        "load_average": os.getloadavg()[0],
     }
     table = Table("figure", "value", title="servo stream, measured at the emulated controller")
     for name, value in result.items():

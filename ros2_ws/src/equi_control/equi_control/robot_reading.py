@@ -1,0 +1,94 @@
+"""One reading of the robot and the verdict on it: may the arm be driven, and if not, why.
+
+Plain data, without the library that fetches it.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+PROGRAM_PLAYING = 2
+ROBOT_MODE_RUNNING = 7
+_PROTECTIVE_STOP_BIT = 1 << 2
+_SAFEGUARD_STOP_BIT = 1 << 4
+_EMERGENCY_STOP_BITS = 1 << 5 | 1 << 6 | 1 << 7
+_VIOLATION_OR_FAULT_BITS = 1 << 8 | 1 << 9
+_UNEXPLAINED_STOP_BIT = 1 << 10
+
+
+class Problem(enum.Enum):
+    """Why the arm must not be driven; values are stable codes."""
+
+    NONE = "none"
+    CONNECTION_LOST = "connection_lost"
+    PROTECTIVE_STOP = "protective_stop"
+    EMERGENCY_STOP = "emergency_stop"
+    ROBOT_NOT_RUNNING = "robot_not_running"
+    PROGRAM_STOPPED = "program_stopped"
+
+
+ADVICE = {
+    Problem.NONE: "",
+    Problem.CONNECTION_LOST: "check cable and controller, then reset the fault to reconnect",
+    Problem.PROTECTIVE_STOP: (
+        "find the cause, clear the arm, enable the robot on the pendant, then reset the fault"
+    ),
+    Problem.EMERGENCY_STOP: (
+        "remove the danger, release the button, power on and release the brakes on the pendant, "
+        "then reset the fault"
+    ),
+    Problem.ROBOT_NOT_RUNNING: "power on and release the brakes on the pendant, then reset",
+    Problem.PROGRAM_STOPPED: "see the pendant for the reason, then reset the fault",
+}
+"""What the operator should do about each problem."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything measured in one controller cycle, in base_link."""
+
+    base_link_from_tcp: FloatArray
+    base_link_from_target_tcp: FloatArray
+    """Where the controller itself wants the TCP to be: the difference to measured is contact."""
+    twist: FloatArray
+    """Linear [m/s] and angular [rad/s] velocity (6,) of the TCP."""
+    wrench: FloatArray
+    """Force [N] and torque [N m] (6,) on the TCP as the controller estimates them."""
+    joints_rad: FloatArray
+    joint_speeds_rad_s: FloatArray
+    controller_time_s: float
+    age_s: float
+    """Time since the controller's clock was last seen to advance [s]."""
+    connected: bool
+    program_state: int
+    robot_mode: int
+    safety_mode: int
+    safety_bits: int
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint moves."""
+        return bool(np.abs(self.joint_speeds_rad_s).max() < 2e-3)
+
+
+def problem_of(reading: Reading, max_age_s: float) -> Problem:
+    """The one thing that is wrong, most urgent first."""
+    if not reading.connected or not reading.age_s <= max_age_s:
+        return Problem.CONNECTION_LOST
+    if reading.safety_bits & _EMERGENCY_STOP_BITS:
+        return Problem.EMERGENCY_STOP
+    if reading.safety_bits & (_PROTECTIVE_STOP_BIT | _VIOLATION_OR_FAULT_BITS):
+        return Problem.PROTECTIVE_STOP
+    if reading.safety_bits & (_SAFEGUARD_STOP_BIT | _UNEXPLAINED_STOP_BIT):
+        return Problem.PROTECTIVE_STOP
+    if reading.robot_mode != ROBOT_MODE_RUNNING:
+        return Problem.ROBOT_NOT_RUNNING
+    if reading.program_state != PROGRAM_PLAYING:
+        return Problem.PROGRAM_STOPPED
+    return Problem.NONE
