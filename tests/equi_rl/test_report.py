@@ -99,7 +99,7 @@ def test_exactly_one_source_must_be_given(which, tmp_path):
 
 
 def test_a_folder_without_runs_and_a_foreign_table_are_refused(tmp_path):
-    with pytest.raises(CurvesError, match="no CarFlag run"):
+    with pytest.raises(CurvesError, match="no run"):
         collect(tmp_path)
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(CurvesError, match="not a table of curves"):

@@ -83,9 +83,7 @@ def collect(folder: Path) -> dict[Case, Curves]:
         }
         rows += [{**own, **row} for row in run_folder.read_progress()]
     if not rows:
-        raise CurvesError(
-            f"{folder} holds no CarFlag run with an evaluation; train something first"
-        )
+        raise CurvesError(f"{folder} holds no run with an evaluation; train something first")
     return _group(rows)
 
 

@@ -3,8 +3,9 @@
     equi-report --runs runs/carflag --out training/docs                # table and figures
     equi-report --curves training/docs/carflag_curves.csv --out redrawn    # without the runs
 
-It writes ``carflag_curves.csv`` (every evaluation), ``carflag_results.md`` (tables) and figures in
-``images/``. Curves show the mean over seeds and one standard deviation.
+For CarFlag it writes ``carflag_curves.csv`` (every evaluation) and ``carflag_results.md`` (tables),
+for robot tasks ``robot_results.md``, and figures in ``images/``. Curves show the mean over seeds
+and one standard deviation.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tyro
 
 from equi_rl.curves import Case, Curves, CurvesError, collect, read_csv, write_csv
 from equi_rl.experiments import MAIN_1D_SIZE, MAIN_2D_SIZE, OFFSETS_1D, OFFSETS_1D_SIZE, OFFSETS_2D
+from equi_rl.robot_report import collect_robot_runs, write_robot_report
 from equi_rl.run_folder import RunFolderError
 
 LOGGER = logging.getLogger(__name__)
@@ -64,13 +66,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if (command.runs is None) == (command.curves is None):
             raise CurvesError("give either --runs or --curves, and not both")
-        curves = collect(command.runs) if command.runs else read_csv(command.curves or Path())
-        for path in write_report(curves, command.out):
+        for path in _write_all(command):
             LOGGER.info("wrote %s", path)
     except (CurvesError, RunFolderError) as error:
         LOGGER.error("equi-report: %s", error)
         return 2
     return 0
+
+
+def _write_all(command: ReportCommand) -> list[Path]:
+    """Reports of every family of runs that is found."""
+    if command.runs is None:
+        return write_report(read_csv(command.curves or Path()), command.out)
+    panels = collect_robot_runs(command.runs)
+    written = write_robot_report(panels, command.out) if panels else []
+    try:
+        written += write_report(collect(command.runs), command.out)
+    except CurvesError:
+        if not panels:
+            raise
+    return written
 
 
 def write_report(curves: dict[Case, Curves], out: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import resource
 import shutil
 import time
 from collections.abc import Callable
@@ -106,9 +107,26 @@ class RobotTrainer:
                     self._train(collector, writer, started, report)
             finally:
                 writer.close()
-            summary = {"best_successes": self.progress.best_successes, **vars(self.progress)}
+            summary = self._summary()
             self.folder.finish(summary)
         return summary
+
+    def _summary(self) -> dict[str, Any]:
+        """Progress, and what the run cost; memory is that of the process that finished it."""
+        peak_mib = {
+            name: round(resource.getrusage(who).ru_maxrss / 1024)
+            for name, who in (
+                ("learner", resource.RUSAGE_SELF),
+                ("player", resource.RUSAGE_CHILDREN),
+            )
+        }
+        seconds = max(self.progress.seconds, 1e-9)
+        return {
+            **vars(self.progress),
+            "environment_steps_per_s": round(self.progress.environment_steps / seconds, 2),
+            "updates_per_s": round(self.progress.updates / seconds, 3),
+            "peak_memory_mib": peak_mib,
+        }
 
     def _train(
         self, collector: Collector, writer: Any, started: float, report: Report | None

@@ -1,0 +1,66 @@
+"""Specification of the report on robot runs: what is averaged, and what is never mixed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from equi_rl.report import main
+from equi_rl.robot_config import robot_run
+from equi_rl.robot_report import collect_robot_runs
+
+HEADER = "rounds,updates,environment_steps,seconds,successes,episodes,mean_length"
+
+
+def write_run(folder, rows, **settings):
+    """A run folder as the trainer leaves it; rows are (steps, successes of 10)."""
+    folder.mkdir(parents=True)
+    run = robot_run("block_picking", settings.pop("preset", "fast"), **settings)
+    (folder / "config.json").write_text(json.dumps({"config": run.to_mapping()}))
+    lines = [f"{i},{i * 5},{steps},60.0,{won},10,8.0" for i, (steps, won) in enumerate(rows, 1)]
+    (folder / "progress.csv").write_text("\n".join([HEADER, *lines]) + "\n")
+
+
+def test_seeds_are_averaged_over_the_evaluations_that_all_of_them_have(tmp_path):
+    write_run(tmp_path / "a", [(100, 2), (200, 6), (300, 9)], agent="rsac", seed=0)
+    write_run(tmp_path / "b", [(120, 4), (240, 8)], agent="rsac", seed=1)
+    ((panel, curves),) = collect_robot_runs(tmp_path).items()
+    assert panel == ("block_picking", "fast")
+    (curve,) = curves
+    np.testing.assert_allclose(curve.steps, [110, 220])
+    np.testing.assert_allclose(curve.success, [[0.2, 0.6], [0.4, 0.8]])
+    assert (curve.last.successes, curve.last.episodes) == (14, 20)
+
+
+def test_presets_and_ablations_are_kept_apart(tmp_path):
+    write_run(tmp_path / "a", [(100, 2)])
+    write_run(tmp_path / "b", [(100, 3)], preset="ship")
+    write_run(tmp_path / "c", [(100, 4)], demonstrations=20)
+    panels = collect_robot_runs(tmp_path)
+    assert set(panels) == {("block_picking", "fast"), ("block_picking", "ship")}
+    labels = [curve.label for curve in panels["block_picking", "fast"]]
+    assert labels == ["Equi-RSAC", "Equi-RSAC, demonstrations 20"]
+
+
+def test_the_command_writes_table_and_figure(tmp_path):
+    write_run(tmp_path / "runs" / "a", [(100, 2), (200, 10)])
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "docs")]) == 0
+    table = (tmp_path / "docs" / "robot_results.md").read_text()
+    assert "Equi-RSAC | 1 | 200 | 10 | 1.000 (10/10" in table
+    assert (tmp_path / "docs" / "images" / "robot_fast.png").stat().st_size > 5_000
+
+
+def test_a_folder_without_runs_is_refused(tmp_path, caplog):
+    assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "docs")]) == 2
+    assert "holds no run" in caplog.text
+
+
+@pytest.mark.parametrize("row", ["2,10,20", ""])
+def test_a_half_written_row_is_left_out(tmp_path, row):
+    write_run(tmp_path / "a", [(100, 2)])
+    with (tmp_path / "a" / "progress.csv").open("a") as stream:
+        stream.write(row)
+    ((_, (curve,)),) = collect_robot_runs(tmp_path).items()
+    assert len(curve.steps) == 1
