@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -29,6 +27,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 
 from equi_cell_sim.camera_model import CameraSpec, Miscalibration, NoiseSpec, Timing
 from equi_cell_sim.depth_camera import DepthCamera, DepthFrame, points_of
+from equi_cell_sim.run_node import run_node
 from equi_cell_sim.scene_snapshot import SceneReader, SnapshotError
 
 _SENSOR = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
@@ -229,22 +228,7 @@ class CameraNode(Node):
 
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    rclpy.init(args=args)
-    node = None
-    try:
-        node = CameraNode()
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except RuntimeError:
-        # A shutdown in the middle of taking a message shows as an error of the binding.
-        if rclpy.ok():
-            raise
-    finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return run_node(CameraNode, args)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,14 @@ from __future__ import annotations
 import json
 import sys
 
-import rclpy
 from equi_interfaces.srv import ResetEpisode
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from equi_cell_sim.referee import Referee, RefereeError, scene_request, world_state
+from equi_cell_sim.run_node import run_node
 from equi_cell_sim.ur_controller.control_api import EmulatorClient
 from equi_rl.sim.scene import WorldState
 
@@ -103,22 +102,7 @@ class SceneNode(Node):
 
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    rclpy.init(args=args)
-    node = None
-    try:
-        node = SceneNode()
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except RuntimeError:
-        # A shutdown in the middle of taking a message shows as an error of the binding.
-        if rclpy.ok():
-            raise
-    finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return run_node(SceneNode, args)
 
 
 if __name__ == "__main__":
