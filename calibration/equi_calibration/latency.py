@@ -38,11 +38,22 @@ class Delay:
 
 
 @dataclass(frozen=True)
+class CameraDelay:
+    """How late the images of a camera arrive."""
+
+    motion: Delay
+    """By the motion that they show: from exposure to arrival, whatever the stamps say."""
+    stamped_s: float
+    """Median of arrival minus stamp; differs from the above if the stamps are not exposures."""
+
+
+@dataclass(frozen=True)
 class Latencies:
     """Delays of a cell."""
 
-    cameras: Mapping[str, Delay]
-    """Exposure to arrival, per camera."""
+    cameras: Mapping[str, CameraDelay]
+    unseen: tuple[str, ...]
+    """Cameras that did not see the board often enough."""
     command_to_motion: Delay
 
 

@@ -19,7 +19,7 @@ from equi_calibration.dataset import Dataset, DatasetWriter
 from equi_calibration.detection import BoardDetector
 from equi_calibration.errors import CollectError, LatencyError
 from equi_calibration.intrinsics import Intrinsics
-from equi_calibration.latency import Latencies, estimate_delay, start_delay
+from equi_calibration.latency import CameraDelay, Latencies, estimate_delay, start_delay
 from equi_calibration.poses import plan_poses
 from equi_calibration.sources import ArmReading
 from equi_core.cell_file import CellFile
@@ -29,6 +29,7 @@ Ask = Callable[[str], str]
 
 _CLOUD_TIMEOUT_S = 15.0
 _SAMPLE_S = 0.004
+_FEWEST_SHOTS = 12
 _LEAD_S = 1.2
 """Rest before and after the motion: delays up to a second are searched for."""
 _PAUSE_S = 0.3
@@ -119,23 +120,26 @@ def measure_latency(
                 recorder.wait_for_rest(_PAUSE_S)
             recorder.wait_for_rest(_LEAD_S)
         times, heights = recorder.recording()
-        delays = {}
         detector = BoardDetector(cell.board, cell.view_gate)
+        delays, unseen = {}, []
         for name, camera in ros.cameras.items():
+            shots = camera.shots()
             seen = [
-                (shot.received_s, place)
-                for shot in camera.shots()
-                if (place := _board_row(detector, shot.image, camera.intrinsics)) is not None
+                (shot.received_s, row)
+                for shot in shots
+                if (row := _board_row(detector, shot.image, camera.intrinsics)) is not None
             ]
-            if len(seen) < 12:
+            if len(seen) < _FEWEST_SHOTS:
+                unseen.append(name)
                 continue
             received, rows = np.array(seen).T
-            delays[name] = estimate_delay(times, heights, received, rows)
+            stamped = float(np.median([shot.received_s - shot.stamp_s for shot in shots]))
+            delays[name] = CameraDelay(estimate_delay(times, heights, received, rows), stamped)
     if not delays:
         raise LatencyError(
             "no camera saw the board often enough; bring the board into view of at least one"
         )
-    return Latencies(delays, start_delay(times, heights, commands))
+    return Latencies(delays, tuple(unseen), start_delay(times, heights, commands))
 
 
 class _Recorder:

@@ -135,7 +135,7 @@ def latency(
         timeout_s=timeout_s,
     )
     print_delays(delays)
-    slowest = max(delay.delay_s for delay in delays.cameras.values())
+    slowest = max(camera.motion.delay_s for camera in delays.cameras.values())
     dataclasses.replace(
         calibration, camera_to_host_s=slowest, command_to_motion_s=delays.command_to_motion.delay_s
     ).save(path)

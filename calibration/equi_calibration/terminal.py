@@ -10,7 +10,7 @@ from rich.table import Table
 
 from equi_calibration.collect import PoseReport
 from equi_calibration.errors import CollectError
-from equi_calibration.latency import Latencies
+from equi_calibration.latency import Delay, Latencies
 from equi_calibration.record import SolutionRecord
 from equi_calibration.verdict import Check
 
@@ -94,13 +94,20 @@ def print_solution(record: SolutionRecord) -> None:
 
 
 def print_delays(delays: Latencies) -> None:
-    """Each delay with its standard error."""
-    table = Table("delay", "ms", "± ms")
-    for name, delay in delays.cameras.items():
-        table.add_row(f"exposure to arrival, {name}", *_ms(delay.delay_s, delay.sigma_s))
-    command = delays.command_to_motion
-    table.add_row("command to motion", *_ms(command.delay_s, command.sigma_s))
-    Console().print(table)
+    """Each delay with its standard error, and what the images' own stamps say."""
+    table = Table("delay", "ms", "± ms", "by its stamps")
+    for name, camera in delays.cameras.items():
+        table.add_row(
+            f"exposure to arrival, {name}", *_ms(camera.motion), f"{1000 * camera.stamped_s:.1f}"
+        )
+    table.add_row("command to motion", *_ms(delays.command_to_motion), "")
+    console = Console()
+    console.print(table)
+    for name in delays.unseen:
+        console.print(
+            f"{name} did not see the board; turn it there and repeat to measure this camera.",
+            highlight=False,
+        )
 
 
 def require_yes(question: str) -> None:
@@ -109,5 +116,5 @@ def require_yes(question: str) -> None:
         raise CollectError("not confirmed; nothing moved")
 
 
-def _ms(delay_s: float, sigma_s: float) -> tuple[str, str]:
-    return f"{1000 * delay_s:.1f}", f"{1000 * sigma_s:.1f}"
+def _ms(delay: Delay) -> tuple[str, str]:
+    return f"{1000 * delay.delay_s:.1f}", f"{1000 * delay.sigma_s:.1f}"
