@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from equi_rl.agents.a2c import A2CLearners, Evaluation, UpdateLog
-from equi_rl.agents.grid_policy import LstmState
+from equi_rl.agents.lstm_tape import LstmState
 from equi_rl.carflag_run import CarFlagRun
 from equi_rl.run_folder import RunFolder
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from equi_core.contract import PolicyContract
 from equi_rl.acting import ActingPolicy
 from equi_rl.evaluation import Evaluation, EvaluationError
-from equi_rl.model_card import CARD_FILE, copy_films, draw_curve, model_card, pictures_in
+from equi_rl.model_card import CARD_FILE, copy_evaluation, draw_curve, model_card, pictures_in
 from equi_rl.nets import dense
 from equi_rl.nets.checkpoint import Checkpoint, CheckpointError, load_checkpoint
 from equi_rl.nets.config import NetworkConfig
@@ -146,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
         checkpoint = load_checkpoint(parsed.checkpoint)
         parsed.model.mkdir(parents=True, exist_ok=True)
         if parsed.evaluation is not None:
-            copy_films(parsed.evaluation, parsed.model)
+            copy_evaluation(parsed.evaluation, parsed.model)
         run_folder = parsed.checkpoint.resolve().parent.parent
         if (run_folder / "progress.csv").is_file():
             draw_curve(run_folder, parsed.model)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from equi_core.contract import PolicyContract
 from equi_core.statistics import SuccessRate
-from equi_rl.evaluation import Evaluation
+from equi_rl.evaluation import RESULT_FILE, Evaluation
 from equi_rl.nets.equivariance import ElementError, actor_errors
 from equi_rl.nets.layers import count_parameters
 from equi_rl.nets.networks import Actor
@@ -125,8 +125,9 @@ def pictures_in(folder: Path) -> list[str]:
     return [name for name in _PICTURES if (folder / name).is_file()]
 
 
-def copy_films(evaluation: Path, model: Path) -> None:
-    """The first film of a success and of a failure, if there is one."""
+def copy_evaluation(evaluation: Path, model: Path) -> None:
+    """Every episode's outcome, and the first film of a success and of a failure."""
+    shutil.copyfile(evaluation / RESULT_FILE, model / RESULT_FILE)
     for name in ("success", "failure"):
         film = evaluation / f"{name}_0.gif"
         target = model / f"{name}.gif"

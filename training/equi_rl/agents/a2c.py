@@ -219,14 +219,15 @@ class A2CLearners:
             if ended.any():
                 self.state = tape.end_episodes(torch.from_numpy(~ended).unsqueeze(-1))
             self.observation = step.observation
-        _, next_value, _ = self.policy.step(weights, torch.from_numpy(self.observation), self.state)
+        percept = self._perceive(weights, memory, self.observation)
+        after = self.policy.recur(weights, percept, self.state)
         return _Rollout(
             observations=observations,
             actions=np.stack(actions),
             steps=steps,
             tape=tape,
-            time_out_values=self._time_out_values(weights, steps, tape.after),
-            next_value=next_value.numpy(),
+            time_out_values=self._time_out_values(weights, memory, steps, tape.after),
+            next_value=self.policy.heads(weights, after.hidden)[1].numpy(),
         )
 
     def _differentiable(
@@ -246,7 +247,11 @@ class A2CLearners:
 
     @torch.no_grad()
     def _time_out_values(
-        self, weights: Weights, steps: list[VectorStep], states: list[LstmState]
+        self,
+        weights: Weights,
+        memory: PictureMemory | None,
+        steps: list[VectorStep],
+        states: list[LstmState],
     ) -> np.ndarray:
         """V of the observation in which a cut-off episode ended: (T, L, N), 0 elsewhere."""
         cut = np.stack([step.truncated for step in steps], axis=1)  # L, T, N
@@ -263,10 +268,9 @@ class A2CLearners:
             final = np.stack([step.final_observation for step in steps], axis=1)[pick]
             hidden = torch.stack([state.hidden for state in states], dim=1)[pick]
             cell = torch.stack([state.cell for state in states], dim=1)[pick]
-            _, value, _ = self.policy.step(
-                weights, torch.from_numpy(final), LstmState(hidden, cell)
-            )
-            values[pick] = value.numpy()
+            percept = self._perceive(weights, memory, final)
+            after = self.policy.recur(weights, percept, LstmState(hidden, cell))
+            values[pick] = self.policy.heads(weights, after.hidden)[1].numpy()
         return values.transpose(1, 0, 2) * cut.transpose(1, 0, 2)
 
     def _returns(self, rollout: _Rollout) -> Tensor:

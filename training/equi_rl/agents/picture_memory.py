@@ -1,12 +1,14 @@
-"""Each distinct picture of a rollout is perceived once.
+"""Pictures are perceived once per rollout and then looked up.
 
-CarFlag-2D shows few different pictures (one per cell while the goal is hidden), yet perceiving
-them is most of a network's work. The weights do not change during a rollout, so what was computed
-for a picture is kept and looked up; for the update the encoder is differentiated once for the
-distinct ones.
+CarFlag-2D can show few different pictures (720 on the 9 x 9 grid), yet perceiving them is most of a
+network's work. The weights do not change during a rollout, so all of them are perceived in one
+batch, which costs less than the few that each step brings; for the update the encoder is
+differentiated once for those that were seen.
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 import torch
@@ -17,93 +19,75 @@ from equi_rl.envs.carflag import CarFlag2D
 
 
 class PictureMemory:
-    """Percepts of the pictures seen by each learner during one rollout."""
+    """Percepts of every picture a world can show, for each learner's weights."""
 
+    @torch.no_grad()
     def __init__(self, policy: GridPolicy, weights: Weights, learners: int) -> None:
         world = policy.world
         if not isinstance(world, CarFlag2D):
             raise TypeError(f"{world} shows no pictures to remember; use a CarFlag2D world")
         self._policy = policy
-        self._weights = weights
-        cells = world.size**2
-        # One number per picture: the agent's cell, and the goal's where it can be seen.
-        place = np.arange(cells, dtype=np.float32)
-        self._code = np.concatenate((place, (place + 1) * cells))
-        self._slot_of_code = np.full((learners, cells * (cells + 1)), -1, dtype=np.int64)
-        self._used = np.zeros(learners, dtype=np.int64)
-        self._rows = np.arange(learners)[:, None]
-        capacity = 4 * cells
-        self._pictures = np.zeros((learners, capacity, *world.observation_shape), np.float32)
-        self._percepts = torch.zeros(0)
+        self._album, self._number_of_code, self._code = _album(world)
+        self._learner = np.arange(learners)[:, None]
+        everything = torch.from_numpy(self._album).expand(learners, *self._album.shape)
+        self._percepts = policy.perceive(weights, everything).flatten(0, 1)
         self._looks: list[np.ndarray] = []
-        # Most looks find the goal hidden; one batch for all such pictures beats many small ones.
-        hidden = _hidden_goal_pictures(world)
-        many = np.broadcast_to(hidden, (learners, *hidden.shape))
-        codes = self._codes(many)
-        self._learn(many, codes, np.ones(codes.shape, dtype=bool))
 
     @torch.no_grad()
     def look(self, pictures: np.ndarray) -> Tensor:
         """Percepts (L, N, C) of pictures (L, N, 2, size, size), without a graph."""
-        codes = self._codes(pictures)
-        slots = self._slot_of_code[self._rows, codes]
-        if (slots < 0).any():
-            self._learn(pictures, codes, slots < 0)
-            slots = self._slot_of_code[self._rows, codes]
-        self._looks.append(slots)
-        return self._percepts[self._rows, slots]
-
-    def _codes(self, pictures: np.ndarray) -> np.ndarray:
-        """(L, N) int64, one number per picture."""
-        codes: np.ndarray = pictures.reshape(*pictures.shape[:2], -1) @ self._code
-        return codes.astype(np.int64)
+        codes = pictures.reshape(*pictures.shape[:2], -1) @ self._code
+        numbers = self._number_of_code[codes.astype(np.int64)]
+        if numbers.min() < 0:
+            raise ValueError(f"{self._policy.world} cannot show one of the pictures looked at")
+        self._looks.append(numbers)
+        rows = self._learner * len(self._album) + numbers
+        return self._percepts.index_select(0, torch.from_numpy(rows.ravel())).view(*rows.shape, -1)
 
     def recall(self, weights: Weights, looks: int) -> Tensor:
         """What the first ``looks`` looks returned, as a function of the weights.
 
-        (L, looks * N, C), in their order. Gradients that arrive at equal pictures add up before
-        they go through the encoder.
+        (L, looks * N, C), in their order. Only pictures that were seen go through the encoder
+        again, each once: gradients that arrive at equal pictures add up before.
         """
-        slots = torch.from_numpy(np.concatenate(self._looks[:looks], axis=1))
-        distinct = torch.from_numpy(self._pictures[:, : int(self._used.max())])
-        percepts = self._policy.perceive(weights, distinct)
-        return percepts.gather(1, slots.unsqueeze(-1).expand(-1, -1, percepts.shape[-1]))
-
-    @torch.no_grad()
-    def _learn(self, pictures: np.ndarray, codes: np.ndarray, unknown: np.ndarray) -> None:
-        """Perceive the unknown pictures, one padded batch for all learners, and keep the result."""
-        learner, world = np.nonzero(unknown)
-        counts = unknown.sum(axis=1)
-        rank = np.arange(len(learner)) - np.repeat(np.cumsum(counts) - counts, counts)
-        slot = self._used[learner] + rank
-        self._reserve(int((self._used + counts.max()).max()))
-        self._pictures[learner, slot] = pictures[learner, world]
-        # Two worlds may show the same new picture; the later slot wins, the other stays unused.
-        self._slot_of_code[learner, codes[learner, world]] = slot
-        batch = self._used[:, None] + np.arange(counts.max())
-        fresh = torch.from_numpy(self._pictures[self._rows, batch])
-        self._percepts[self._rows, batch] = self._policy.perceive(self._weights, fresh)
-        self._used += counts
-
-    def _reserve(self, slots: int) -> None:
-        """Make room for ``slots`` pictures per learner."""
-        if slots > self._pictures.shape[1]:
-            room = ((0, 0), (0, slots), (0, 0), (0, 0), (0, 0))
-            self._pictures = np.pad(self._pictures, room)
-        missing = self._pictures.shape[1] - (
-            self._percepts.shape[1] if self._percepts.dim() > 1 else 0
-        )
-        if missing:
-            channels = self._weights["lstm_x_b"].shape[-1]
-            more = torch.zeros(len(self._used), missing, channels)
-            self._percepts = (
-                more if self._percepts.dim() == 1 else torch.cat((self._percepts, more), 1)
-            )
+        numbers = np.concatenate(self._looks[:looks], axis=1)
+        seen = np.zeros((len(numbers), len(self._album)), dtype=bool)
+        seen[self._learner, numbers] = True
+        distinct = _padded([np.flatnonzero(own) for own in seen])
+        percepts = self._policy.perceive(weights, torch.from_numpy(self._album[distinct]))
+        place = (seen.cumsum(axis=1) - 1)[self._learner, numbers]  # in the learner's batch
+        index = torch.from_numpy(place).unsqueeze(-1).expand(-1, -1, percepts.shape[-1])
+        return percepts.gather(1, index)
 
 
-def _hidden_goal_pictures(world: CarFlag2D) -> np.ndarray:
-    """(K, 2, size, size) float32: the agent on every cell from which the goal cannot be seen."""
-    cells = world.goal_cells  # the complement of the information region
-    pictures = np.zeros((len(cells), *world.observation_shape), dtype=np.float32)
-    pictures.reshape(len(cells), -1)[np.arange(len(cells)), cells] = 1.0
-    return pictures
+def _padded(lists: list[np.ndarray]) -> np.ndarray:
+    """Lists of unequal length as rows of (L, longest), filled with zeros."""
+    rows = np.zeros((len(lists), max(map(len, lists))), dtype=np.int64)
+    for row, own in zip(rows, lists, strict=True):
+        row[: len(own)] = own
+    return rows
+
+
+@cache
+def _album(world: CarFlag2D) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All K pictures that a world can show, those with the goal hidden first.
+
+    Returns:
+        pictures (K, 2, size, size) float32; number of each code, -1 for impossible ones; weights
+        (2 * size * size,) whose product with a picture is its code: the agent's cell, and ``cells``
+        times the goal's plus one where it can be seen.
+    """
+    cells = world.size**2
+    inside = np.flatnonzero(world.info_mask)
+    goals = world.goal_cells  # the complement of the information region
+    agent = np.concatenate((goals, np.repeat(inside, len(goals))))
+    code = np.concatenate((goals, (inside[:, None] + (goals + 1) * cells).ravel()))
+    album = np.zeros((len(code), *world.observation_shape), dtype=np.float32)
+    planes = album.reshape(len(code), 2 * cells)
+    planes[np.arange(len(code)), agent] = 1.0
+    seen = np.arange(len(goals), len(code))
+    planes[seen, cells + np.tile(goals, len(inside))] = 1.0
+    number = np.full(cells * (cells + 1), -1, dtype=np.int64)
+    number[code] = np.arange(len(code))
+    place = np.arange(cells, dtype=np.float32)
+    return album, number, np.concatenate((place, (place + 1) * cells))

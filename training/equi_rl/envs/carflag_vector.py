@@ -57,8 +57,8 @@ class CarFlagVector(ABC, Generic[W]):
         truncated = (self.steps >= STEP_LIMIT) & ~terminated
         final_observation = observation = self.observe()
         done = terminated | truncated
+        self._restart(done)
         if done.any():
-            self._restart(done)
             observation = self.observe()
         return VectorStep(observation, reward, terminated, truncated, success, final_observation)
 
@@ -84,14 +84,17 @@ class CarFlagVector(ABC, Generic[W]):
         """Begin an episode where ``mask`` is set, from numbers in [0, 1) for each such world."""
 
     def _restart(self, mask: np.ndarray) -> None:
+        """Begin new episodes where ``mask`` is set; called once per step, set anywhere or not."""
+        # A row of numbers is used up in every step, or a learner's would depend on the others'.
         if self.drawn_used >= DRAWN_AHEAD:
             shape = (DRAWN_AHEAD, 2, self.shape[1])
             self.drawn[...] = np.stack([g.random(shape) for g in self.generators], axis=2)
             self.drawn_used[...] = 0
         first, second = self.drawn[self.drawn_used]
         self.drawn_used += 1
-        self.steps[mask] = 0
-        self._start(mask, first[mask], second[mask])
+        if mask.any():
+            self.steps[mask] = 0
+            self._start(mask, first[mask], second[mask])
 
 
 class CarFlag1DVector(CarFlagVector[CarFlag1D]):
