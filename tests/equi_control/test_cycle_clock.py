@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,7 +52,7 @@ def stream(
         if newest >= LISTENING:
             now_s += driver_late_s[wake % len(driver_late_s)]
         clock.saw_cycle(shown_s, now_s)
-        if newest >= LISTENING and clock.was_read(shown_s):
+        if newest >= LISTENING and clock.may_send(shown_s):
             now_s += driver_late_s[(wake + 1) % len(driver_late_s)]
             poses_s.append(now_s + up_s[wake % len(up_s)])
             clock.handed_over(now_s)
@@ -102,17 +101,40 @@ def test_clocks_that_drift_apart_do_not_hold_up_the_stream() -> None:
         # A controller whose quartz is slow by 200 parts per million.
         shown_s, now_s = cycle * PERIOD_S, cycle * PERIOD_S * 1.0002 + 0.001
         clock.saw_cycle(shown_s, now_s)
-        if clock.was_read(shown_s):
+        if clock.may_send(shown_s):
             clock.handed_over(now_s + 0.0005)
             sent += 1
 
     assert sent == 100_000
 
 
-def test_a_pause_is_measured_from_the_pose_on_and_not_before_the_first() -> None:
+def test_after_a_pause_the_next_pose_waits_for_two_cycles_and_begins_from_rest() -> None:
     clock = CycleClock(PERIOD_S)
-    assert clock.periods_since_pose(5.0) == 0.0
+    for cycle in range(LISTENING):
+        clock.saw_cycle(cycle * PERIOD_S, cycle * PERIOD_S)
+    clock.handed_over((LISTENING - 1) * PERIOD_S)
+    assert not clock.paused
 
-    clock.handed_over(5.0)
+    # Ten cycles later the first old package comes out of the queue, then the newest one.
+    resumed_s = (LISTENING + 10) * PERIOD_S
+    clock.saw_cycle(LISTENING * PERIOD_S, resumed_s)
+    assert clock.paused
+    assert not clock.may_send(LISTENING * PERIOD_S)
+    clock.saw_cycle(resumed_s, resumed_s + 0.001)
+    assert clock.may_send(resumed_s)
 
-    assert clock.periods_since_pose(5.0 + 4 * PERIOD_S) == pytest.approx(4.0)
+    clock.handed_over(resumed_s + 0.002)
+    assert not clock.paused
+
+
+def test_a_pose_that_took_long_to_leave_is_a_pause_as_well() -> None:
+    clock = CycleClock(PERIOD_S)
+    clock.saw_cycle(0.0, 0.0)
+
+    clock.handed_over(5 * PERIOD_S)
+
+    assert clock.paused
+    clock.saw_cycle(6 * PERIOD_S, 6 * PERIOD_S)
+    assert not clock.may_send(6 * PERIOD_S)
+    clock.saw_cycle(7 * PERIOD_S, 7 * PERIOD_S)
+    assert clock.may_send(7 * PERIOD_S)

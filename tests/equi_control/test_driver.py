@@ -6,6 +6,8 @@ are rehearsed by `equi-faults` and `equi-bench servo`.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import numpy as np
@@ -72,6 +74,7 @@ def test_a_step_is_executed_as_asked_and_reported_once(ready: Rig) -> None:
     np.testing.assert_allclose(report.executed.step_m, (0.02, -0.03, -0.04), atol=1e-9)
     np.testing.assert_allclose(report.end_pose, report.target_pose, atol=2e-3)
     assert ready.driver.state is DriverState.HOLD
+    assert ready.driver.executed_steps == 1
 
 
 def test_a_step_out_of_the_box_is_clipped_to_its_edge_and_says_so(ready: Rig) -> None:
@@ -115,6 +118,7 @@ def test_what_must_not_be_done_is_refused_with_a_code_and_nothing_moves(
     assert report.outcome is Outcome.REJECTED
     assert report.reasons[0].startswith(code)
     assert report.executed.step_m == (0.0, 0.0, 0.0)
+    assert ready.driver.executed_steps == 0
     np.testing.assert_allclose(ready.measured_m(), before, atol=1e-4)
 
 
@@ -153,6 +157,28 @@ def test_an_object_is_held_reported_and_its_loss_noticed(ready: Rig) -> None:
     ready.finish_step()
 
 
+def test_fingers_that_do_not_move_are_a_fault_and_no_grasp(ready: Rig) -> None:
+    ready.emulator.api.request("gripper_jam", on=True)
+
+    report = only(ready.submit((0.0, 0.0, 0.0), closedness=1.0) + ready.finish_step())
+
+    assert report.outcome is Outcome.INTERRUPTED
+    assert "jammed" in report.reasons[-1]
+    assert not report.holding
+    assert ready.driver.fault is not None
+    assert ready.driver.fault.code is FaultCode.GRIPPER
+
+    # Freed and reset, the driver can be used again.
+    ready.emulator.api.request("gripper_jam", on=False)
+    ready.reset_fault()
+    ready.driver.activate()
+    ready.until(lambda: ready.driver.state is DriverState.HOLD, "the driver holds the arm again")
+    ready.begin_episode("after the jam")
+    report = only(ready.submit((0.0, 0.0, 0.0), closedness=0.0) + ready.finish_step())
+    assert report.outcome is Outcome.COMPLETED
+    assert report.opening > 0.95
+
+
 def test_a_protective_stop_latches_and_nothing_jumps_when_it_is_over(ready: Rig) -> None:
     ready.start_moving()
 
@@ -180,7 +206,9 @@ def test_a_protective_stop_latches_and_nothing_jumps_when_it_is_over(ready: Rig)
 
 
 def test_a_dead_servo_process_is_a_fault(ready: Rig) -> None:
-    ready.driver._servo.kill()  # type: ignore[union-attr]
+    pid = ready.driver.servo_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
 
     ready.until(lambda: ready.driver.state is DriverState.FAULT, "the fault")
 

@@ -82,6 +82,11 @@ class FaultWatch:
         missing_s = time.monotonic() - self._gripper_seen_s
         if driving and missing_s > self._config.gripper_grace_s:
             return fault_of_code(FaultCode.GRIPPER, gripper.reason)
+        if driving and gripper.jammed:
+            return fault_of_code(
+                FaultCode.GRIPPER,
+                f"the fingers are jammed: told to move, they stay at opening {gripper.opening:.2f}",
+            )
         if gripper.connected and gripper.fault >= 0x0A:
             return fault_of_code(FaultCode.GRIPPER, f"the gripper reports fault {gripper.fault}")
         return None

@@ -14,6 +14,11 @@ from equi_control.robotiq_client import GripperError, GripperStatus, RobotiqClie
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.04
+# Fingers that were sent at least this far (shares of the stroke) and have moved less than that are
+# jammed, where nothing else can have stopped them.
+_SENT = 0.06
+_MOVED = 0.012
+_FULLY_OPEN = 0.95
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class GripperReport:
     holding: bool = False
     settled: bool = False
     """The newest wish has been carried out, or stopped by an object."""
+    jammed: bool = False
+    """The fingers did not move at all, and it was no object that kept them from it."""
     fault: int = 0
     reason: str = "gripper not connected yet"
 
@@ -43,6 +50,7 @@ class GripperWorker:
         self._wish: tuple[int, float] | None = None
         self._wish_number = 0
         self._sent_number = 0
+        self._sent_from: float | None = None
         self._thread = threading.Thread(target=self._run, name="gripper", daemon=True)
 
     def start(self) -> None:
@@ -75,6 +83,13 @@ class GripperWorker:
             self._report = replace(self._report, settled=False)
         self._wake.set()
 
+    def forget_wish(self) -> None:
+        """Forget the newest wish and what came of it: a person has seen to the gripper."""
+        with self._lock:
+            self._wish = None
+            self._sent_from = None
+            self._report = replace(self._report, jammed=False)
+
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
@@ -95,6 +110,7 @@ class GripperWorker:
             with self._lock:
                 wish = self._wish
             if wish is not None and wish[0] != self._sent_number:
+                self._sent_from = self._client.status().opening
                 self._client.move(wish[1])
                 self._sent_number = wish[0]
             self._publish(self._client.status())
@@ -104,12 +120,27 @@ class GripperWorker:
     def _publish(self, status: GripperStatus) -> None:
         with self._lock:
             carried_out = self._wish is None or self._wish[0] == self._sent_number
+            jammed = carried_out and self._is_jammed(status)
             self._report = GripperReport(
                 connected=True,
                 active=status.active,
                 opening=status.opening,
-                holding=status.holding,
+                holding=status.holding and not jammed,
                 settled=carried_out and not status.moving,
+                jammed=jammed,
                 fault=status.fault,
                 reason="" if status.active else "gripper is not activated",
             )
+
+    def _is_jammed(self, status: GripperStatus) -> bool:
+        """Whether the fingers stand where they stood, although they were sent elsewhere.
+
+        Fingers that close on something from partly open cannot be told from jammed ones; but
+        nothing is as wide as the fully open gripper, and nothing held keeps it from opening.
+        """
+        if self._wish is None or self._sent_from is None or not status.active or status.moving:
+            return False
+        way = (1.0 - self._wish[1]) - self._sent_from
+        if abs(way) < _SENT or abs(status.opening - self._sent_from) > _MOVED:
+            return False
+        return way > 0.0 or self._sent_from > _FULLY_OPEN

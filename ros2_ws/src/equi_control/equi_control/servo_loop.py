@@ -38,8 +38,6 @@ _LAST_WORDS_S = 3.0
 _ORDERLY_END_S = 1.0
 # Wake up this long before the controller's next cycle is due, and look for it from then on.
 _EARLY_S = 0.0008
-# A stream that paused for longer than this goes on from rest: the arm has slowed down.
-_LONGEST_PAUSE_PERIODS = 3.5
 # A stop of the program this soon after a gap in the stream is the work of the watchdog.
 _STARVATION_MEMORY_S = 1.0
 # A refused servo command is explained by one of the next readings.
@@ -126,7 +124,8 @@ class _ServoLoop:
             if self._ended():
                 return
             reading = self._link.read()
-            self._clock.saw_cycle(reading.controller_time_s, time.monotonic())
+            if fresh:
+                self._clock.saw_cycle(reading.controller_time_s, time.monotonic())
             problem = problem_of(reading, self._config.max_state_age_s)
             if problem is Problem.NONE and self._streamer is not None:
                 problem = self._stream(self._streamer, reading, fresh=fresh)
@@ -198,9 +197,9 @@ class _ServoLoop:
     def _stream(self, streamer: Streamer, reading: Reading, *, fresh: bool) -> Problem:
         """Send one pose; a refusal is turned into the problem that explains it."""
         self._notice_contact(streamer, reading)
-        is_new = fresh and self._clock.was_read(reading.controller_time_s)
+        is_new = fresh and self._clock.may_send(reading.controller_time_s)
         if is_new:
-            if self._clock.periods_since_pose(time.monotonic()) > _LONGEST_PAUSE_PERIODS:
+            if self._clock.paused:
                 streamer.resume_from_rest()
             streamer.advance()
         else:

@@ -74,13 +74,16 @@ class RunningStep:
 
     command: StepCommand
     verdict: SafeCommand
-    number: int
     start_pose: FloatArray
     received_s: float
     phase: StepPhase = StepPhase.MOVING
     phase_since_s: float = 0.0
     reasons: list[str] = field(default_factory=list)
     interrupted: bool = False
+
+    def enter(self, phase: StepPhase, now_s: float) -> None:
+        """Begin the next phase."""
+        self.phase, self.phase_since_s = phase, now_s
 
 
 def report_of(

@@ -36,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 
 # A controller runs every one of its cycles. A loop that was held up runs the missed ones at once,
 # one after the other; only a loop later than this gives them up, and counts and dates the loss.
-_MOST_CATCH_UP_S = 0.25
+_MOST_CATCH_UP_S = 1.0
 _ACTIVATION_S = 2.5
 _REALTIME_PRIORITY = 10
 
