@@ -178,7 +178,7 @@ def _motion(before: ArmReading, after: ArmReading) -> str:
     # Joints decide: the reported pose may carry the noise of a kinematic model.
     if after.moving or before.moving or joints > _REST_ROTATION_RAD:
         return (
-            f"the arm moved by {moved_m * 1000:.1f} mm, {np.degrees(turned):.2f} deg between "
-            "reading its pose and taking the images; wait until it rests"
+            "the arm was not at rest while the images were taken (it moved by "
+            f"{moved_m * 1000:.1f} mm, {np.degrees(turned):.2f} deg); let go of it and wait"
         )
     return ""

@@ -44,7 +44,7 @@ class CameraDelay:
     motion: Delay
     """By the motion that they show: from exposure to arrival, whatever the stamps say."""
     stamped_s: float
-    """Median of arrival minus stamp; differs from the above if the stamps are not exposures."""
+    """Mean of arrival minus stamp; differs from the above if the stamps are not exposures."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,6 @@ class Latencies:
     """Delays of a cell."""
 
     cameras: Mapping[str, CameraDelay]
-    unseen: tuple[str, ...]
-    """Cameras that did not see the board often enough."""
     command_to_motion: Delay
 
 
@@ -114,35 +112,42 @@ def estimate_delay(
     return Delay(float(answer.x), _sigma(misfit, float(answer.x), len(late_values)), correlation)
 
 
-def start_delay(times_s: ArrayLike, heights_m: ArrayLike, commands_s: Sequence[float]) -> Delay:
-    """How long after each command an arm at rest begins to move.
+def start_delays(
+    times_s: ArrayLike, heights_m: ArrayLike, commands_s: Sequence[float]
+) -> list[float]:
+    """How long after each command an arm at rest begins to move [s].
 
     An arm that accelerates evenly has gone as far as the square of the time since it began, so the
     root of the early displacement is extended back to zero: a threshold alone would add the time
-    that the arm needs to reach it.
+    that the arm needs to reach it. Commands to an arm that was not at rest are left out.
 
     Args:
         times_s: times (N,) of the recording [s].
         heights_m: heights (N,) of the TCP [m].
-        commands_s: when each command was given [s]; the arm rested before.
-
-    Raises:
-        LatencyError: fewer than two starts could be seen.
+        commands_s: when each command was given [s].
     """
     times, heights = _sorted(times_s, heights_m, "recording of the arm")
     ends = [*commands_s[1:], float("inf")]
-    delays = [
+    return [
         start - moment
         for moment, end in zip(commands_s, ends, strict=True)
         if (start := _start_of_motion(times, heights, moment, end)) is not None
     ]
-    if len(delays) < _FEWEST_STARTS:
+
+
+def mean_start(delays_s: Sequence[float]) -> Delay:
+    """One delay from several starts, with its standard error.
+
+    Raises:
+        LatencyError: fewer than two starts were seen.
+    """
+    if len(delays_s) < _FEWEST_STARTS:
         raise LatencyError(
-            f"the arm was seen to start from rest after {len(delays)} of {len(commands_s)} "
-            f"commands, at least {_FEWEST_STARTS} are needed; is its speed slider at zero?"
+            f"the arm was seen to start from rest {len(delays_s)} times, at least {_FEWEST_STARTS} "
+            "are needed; is its speed slider at zero?"
         )
-    spread = float(np.std(delays, ddof=1)) / np.sqrt(len(delays))
-    return Delay(float(np.median(delays)), spread, 1.0)
+    spread = float(np.std(delays_s, ddof=1)) / np.sqrt(len(delays_s))
+    return Delay(float(np.median(delays_s)), spread, 1.0)
 
 
 def _start_of_motion(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,20 @@ from equi_calibration.dataset import Dataset, DatasetWriter
 from equi_calibration.detection import BoardDetector
 from equi_calibration.errors import CollectError, LatencyError
 from equi_calibration.intrinsics import Intrinsics
-from equi_calibration.latency import CameraDelay, Latencies, estimate_delay, start_delay
-from equi_calibration.poses import plan_poses
-from equi_calibration.sources import ArmReading
+from equi_calibration.latency import (
+    CameraDelay,
+    Latencies,
+    estimate_delay,
+    mean_start,
+    start_delays,
+)
+from equi_calibration.poses import ALL_CAMERAS, PlannedPose, path_is_clear, plan_poses
+from equi_calibration.sources import ArmReading, Shot
 from equi_core.cell_file import CellFile
+from equi_core.ur5_kinematics import HOME_RAD
+
+if TYPE_CHECKING:
+    from equi_calibration.rtde_arm import RtdeArm
 
 FloatArray = NDArray[np.float64]
 Ask = Callable[[str], str]
@@ -30,6 +41,8 @@ Ask = Callable[[str], str]
 _CLOUD_TIMEOUT_S = 15.0
 _SAMPLE_S = 0.004
 _FEWEST_SHOTS = 12
+_KEPT_SHOTS = 2000
+_NUDGE_SPEED_M_S = 0.1
 _LEAD_S = 1.2
 """Rest before and after the motion: delays up to a second are searched for."""
 _PAUSE_S = 0.3
@@ -96,50 +109,80 @@ def measure_latency(
     amplitude_m: float,
     timeout_s: float,
 ) -> Latencies:
-    """Move the arm up and down a little, and compare command, motion and images."""
+    """Show the board to each camera, move it up and down a little; compare command and images."""
     from equi_calibration.camera_source_node import RosCameras
     from equi_calibration.rtde_arm import RtdeArm
 
     if not 0.003 <= amplitude_m <= 0.05:
         raise LatencyError(f"amplitude {amplitude_m} m must lie between 0.003 and 0.05")
-    address = robot_ip or _robot_ip(cell_path)
-    with RosCameras(cell) as ros, RtdeArm(cell, address) as arm:
+    detector = BoardDetector(cell.board, cell.view_gate)
+    delays: dict[str, CameraDelay] = {}
+    starts: list[float] = []
+    with RosCameras(cell) as ros, RtdeArm(cell, robot_ip or _robot_ip(cell_path)) as arm:
         ros.wait_ready(timeout_s)
-        for camera in ros.cameras.values():
-            camera.keep(2000)
-        start = arm.read().base_from_tcp
-        recorder = _Recorder(arm.read)
-        commands: list[float] = []
-        with recorder:
-            recorder.wait_for_rest(_LEAD_S)
-            for height, speed in _NUDGES:
-                target = start.copy()
-                target[2, 3] += height * amplitude_m
-                commands.append(arm.now_s())
-                arm.nudge(target, speed * 0.1)
-                recorder.wait_for_rest(_PAUSE_S)
-            recorder.wait_for_rest(_LEAD_S)
-        times, heights = recorder.recording()
-        detector = BoardDetector(cell.board, cell.view_gate)
-        delays, unseen = {}, []
+        lenses = {name: camera.intrinsics for name, camera in ros.cameras.items()}
+        tour = plan_poses(cell, lenses, cell.collect.poses)
         for name, camera in ros.cameras.items():
-            shots = camera.shots()
-            seen = [
-                (shot.received_s, row)
-                for shot in shots
-                if (row := _board_row(detector, shot.image, camera.intrinsics)) is not None
-            ]
-            if len(seen) < _FEWEST_SHOTS:
-                unseen.append(name)
-                continue
-            received, rows = np.array(seen).T
-            stamped = float(np.median([shot.received_s - shot.stamp_s for shot in shots]))
-            delays[name] = CameraDelay(estimate_delay(times, heights, received, rows), stamped)
-    if not delays:
+            arm.move_to(_stop_for(cell, tour, name).joints_rad, cell.collect.speed_m_s)
+            camera.keep(_KEPT_SHOTS)
+            times, heights, commands = _nudged(arm, amplitude_m)
+            starts += start_delays(times, heights, commands)
+            shots = [shot for shot in camera.shots() if shot.stamp_s > times[0]]
+            delays[name] = _camera_delay(name, shots, detector, camera.intrinsics, (times, heights))
+    return Latencies(delays, mean_start(starts))
+
+
+def _stop_for(cell: CellSettings, tour: list[PlannedPose], camera: str) -> PlannedPose:
+    """A stop that shows the board to a camera and can be reached straight from the ready posture.
+
+    Stops of a tour have a clear way to their neighbours; here the tour is not followed.
+    """
+    ready = np.asarray(HOME_RAD)
+    for pose in tour:
+        if pose.faces in (camera, ALL_CAMERAS) and path_is_clear(cell, ready, pose.joints_rad):
+            return pose
+    raise CollectError(
+        f"no pose that shows the board to camera '{camera}' has a clear way from the ready "
+        "posture; widen collect.board_box or tcp_box in the cell file"
+    )
+
+
+def _nudged(arm: RtdeArm, amplitude_m: float) -> tuple[FloatArray, FloatArray, list[float]]:
+    """Move up and down from here; times (N,), TCP heights (N,), and when a move was asked for."""
+    start = arm.read().base_from_tcp
+    recorder = _Recorder(arm.read)
+    commands: list[float] = []
+    with recorder:
+        recorder.wait_for_rest(_LEAD_S)
+        for height, speed in _NUDGES:
+            target = start.copy()
+            target[2, 3] += height * amplitude_m
+            commands.append(arm.now_s())
+            arm.nudge(target, speed * _NUDGE_SPEED_M_S)
+            recorder.wait_for_rest(_PAUSE_S)
+        recorder.wait_for_rest(_LEAD_S)
+    return *recorder.recording(), commands
+
+
+def _camera_delay(
+    name: str,
+    shots: list[Shot],
+    detector: BoardDetector,
+    lens: Intrinsics,
+    motion: tuple[FloatArray, FloatArray],
+) -> CameraDelay:
+    seen = [
+        (shot.received_s, row, shot.received_s - shot.stamp_s)
+        for shot in shots
+        if (row := _board_row(detector, shot.image, lens)) is not None
+    ]
+    if len(seen) < _FEWEST_SHOTS:
         raise LatencyError(
-            "no camera saw the board often enough; bring the board into view of at least one"
+            f"camera '{name}' saw the whole board in {len(seen)} of {len(shots)} images, at least "
+            f"{_FEWEST_SHOTS} are needed; is the board in the gripper as in the cell file?"
         )
-    return Latencies(delays, tuple(unseen), start_delay(times, heights, commands))
+    received, rows, stamped = np.array(seen).T
+    return CameraDelay(estimate_delay(*motion, received, rows), float(stamped.mean()))
 
 
 class _Recorder:

@@ -109,8 +109,8 @@ def latency(
 ) -> int:
     """Measure the delays camera-to-host and command-to-motion by a small motion of the arm.
 
-    The arm moves up and down by a few millimetres where it stands, with the board in the gripper
-    and in view. The result is stored with the calibration.
+    With the board in the gripper the arm goes to a pose for each camera, as in 'collect', and moves
+    up and down there by a few millimetres. The result is stored with the calibration.
     Example: equi-calibrate latency --cell sim
 
     Args:
@@ -124,7 +124,10 @@ def latency(
     settings = load_cell(cell_path(cell))
     console = Console()
     if not yes:
-        require_yes(f"The arm will move by {amplitude_mm:.0f} mm. Ready?")
+        require_yes(
+            f"The arm will show the board to each camera and move it by {amplitude_mm:.0f} mm. Is "
+            "the way clear and a hand on the stop button?"
+        )
     path = stored_calibration(results, settings.cell)
     calibration = CellCalibration.load(path)
     delays = measure_latency(

@@ -20,9 +20,7 @@ class LiveView:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._progress = Progress(
-            SpinnerColumn(), TextColumn("pose {task.completed}/{task.total}  {task.description}")
-        )
+        self._progress = Progress(SpinnerColumn(), TextColumn("{task.description}"))
 
     def __enter__(self) -> LiveView:
         self._stack.enter_context(self._progress)
@@ -49,7 +47,7 @@ class LiveView:
             self._task,
             completed=report.number + 1,
             total=report.total or None,
-            description="",
+            description=f"pose {report.number + 1}" + (f"/{report.total}" if report.total else ""),
         )
         mark = "kept" if report.kept else "left out"
         self._progress.console.print(f"pose {report.number}: {mark}. {line}", highlight=False)
@@ -101,13 +99,7 @@ def print_delays(delays: Latencies) -> None:
             f"exposure to arrival, {name}", *_ms(camera.motion), f"{1000 * camera.stamped_s:.1f}"
         )
     table.add_row("command to motion", *_ms(delays.command_to_motion), "")
-    console = Console()
-    console.print(table)
-    for name in delays.unseen:
-        console.print(
-            f"{name} did not see the board; turn it there and repeat to measure this camera.",
-            highlight=False,
-        )
+    Console().print(table)
 
 
 def require_yes(question: str) -> None:
