@@ -74,13 +74,13 @@ def test_a_learner_computes_the_same_alone_and_beside_others(world):
 
 
 def some_pictures(world, rng, batch=6):
-    """(L, B, 2, size, size) of valid pictures with many repetitions."""
+    """(L, B, 2, size, size) of pictures that the world can show, with many repetitions."""
     pictures = np.zeros((2, batch, *world.observation_shape), np.float32)
+    inside = np.flatnonzero(world.info_mask)
     for place in np.ndindex(2, batch):
-        cell, goal = rng.integers(3, size=2)
+        cell, goal = rng.choice([*inside[:2], 0]), rng.choice(world.goal_cells[:2])
         pictures[place][0].flat[cell] = 1
-        if cell:  # hidden goal for cell 0
-            pictures[place][1].flat[goal] = 1
+        pictures[place][1].flat[goal] = cell in inside  # hidden from cell 0
     return pictures
 
 
@@ -101,19 +101,32 @@ def test_remembered_pictures_give_the_same_percepts_and_the_same_gradient(world,
 
     cotangent = torch.randn_like(direct)
     (expected,) = torch.autograd.grad(direct, dense, cotangent)
-    found = memory.gradient(dense, cotangent)
+    recalled = memory.recall(policy.weights(dense), looks=len(looks))
+    torch.testing.assert_close(recalled, direct, atol=1e-6, rtol=1e-5)
+    (found,) = torch.autograd.grad(recalled, dense, cotangent)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
-def test_a_memory_grows_beyond_its_first_size():
-    world = CarFlag2D(5)
+@pytest.mark.parametrize("world", [CarFlag2D(5), CarFlag2D(9, -2)], ids=str)
+def test_a_memory_knows_every_picture_that_the_world_can_show(world):
     policy = GridPolicy(world, equivariant=False)
     weights = random_weights(policy, learners=1)
     memory = PictureMemory(policy, weights, learners=1)
-    pictures = np.zeros((1, 25 * 25, 2, 5, 5), np.float32)
-    for number, (cell, goal) in enumerate(np.ndindex(25, 25)):
-        pictures[0, number, 0].flat[cell] = 1
-        pictures[0, number, 1].flat[goal] = 1
+    shown = [
+        world.observe(divmod(cell, world.size), divmod(goal, world.size))
+        for cell in range(world.size**2)
+        for goal in world.goal_cells
+    ]
+    pictures = np.stack(shown)[None]
     percepts = memory.look(pictures)
     direct = policy.perceive(weights, torch.from_numpy(pictures))
     torch.testing.assert_close(percepts, direct, atol=1e-5, rtol=1e-4)
+
+
+def test_a_picture_that_the_world_cannot_show_is_refused():
+    policy = GridPolicy(CarFlag2D(), equivariant=False)
+    memory = PictureMemory(policy, random_weights(policy, learners=1), learners=1)
+    both_in_a_corner = np.zeros((1, 1, 2, 9, 9), np.float32)
+    both_in_a_corner[..., 0, 0] = 1
+    with pytest.raises(ValueError, match="cannot show"):
+        memory.look(both_in_a_corner)
