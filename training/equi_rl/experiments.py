@@ -14,8 +14,8 @@ MAIN_2D_SIZE, OTHER_2D_SIZE = 9, 11
 OFFSETS_1D_SIZE = OTHER_1D_SIZE
 OFFSETS_1D = (-10, 10, -5, 5)
 OFFSETS_2D = (-2, 2, -1, 1)
-# Environment steps of each learner. The published table's runs took 1M and 2M; the curves go on until
-# both agents' have bent.
+# Environment steps of each learner. The published table's runs took 1M and 2M; the curves on the
+# line go on until both agents' have bent.
 OFFSETS_1D_STEPS = 1_000_000
 CURVES_1D_STEPS = 800_000
 STEPS_2D = 2_000_000
@@ -36,10 +36,8 @@ def carflag_grid() -> list[CarFlagRun]:
 
 
 def _run(domain: Domain, size: int, offset: int, agent: str) -> CarFlagRun:
-    if domain == "carflag-2d":
-        steps = STEPS_2D
-    else:
-        steps = OFFSETS_1D_STEPS if offset else CURVES_1D_STEPS
+    line_steps = OFFSETS_1D_STEPS if offset else CURVES_1D_STEPS
+    steps = STEPS_2D if domain == "carflag-2d" else line_steps
     checked: Agent = "equi-ra2c" if agent == "equi-ra2c" else "ra2c"
     return CarFlagRun(
         domain=domain,

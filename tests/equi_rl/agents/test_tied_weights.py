@@ -14,6 +14,7 @@ from equi_rl.agents.tied_weights import (
     tie_filter,
     untied,
 )
+from equi_rl.nets.layers import EquivariantLayer
 from equi_rl.nets.symmetry import (
     ACTION,
     SymmetryError,
@@ -120,3 +121,22 @@ def test_expanding_untied_weights_returns_a_copy():
     assert torch.equal(image, free)
     image += 1
     assert not torch.equal(image, free)
+
+
+@pytest.mark.parametrize(("name", "source", "target", "kernel"), CASES[:-1], ids=str)
+def test_every_filter_that_escnn_finds_equivariant_is_a_tied_one(name, source, target, kernel):
+    # The robots' networks take their filters from escnn; both must mean the same symmetry. (In the
+    # last case there is no such filter, which escnn refuses to build.)
+    group = group_named(name)
+    torch.manual_seed(0)
+    theirs = EquivariantLayer(group, source, target, kernel).dense()
+    for array, tie in (
+        (theirs.weight.permute(2, 3, 1, 0), tie_filter(group, source, target, kernel)),
+        (theirs.bias, tie_bias(group, target)),
+    ):
+        entries = array.detach().numpy()
+        # Any entry tells its free number; all entries must then follow from these.
+        free = np.zeros(max(tie.free, 1))
+        free[tie.index[tie.sign != 0]] = (entries * tie.sign)[tie.sign != 0]
+        np.testing.assert_allclose(entries, tie.sign * free[tie.index], atol=1e-6)
+        assert entries.any() or tie.free == 0 or array is theirs.bias

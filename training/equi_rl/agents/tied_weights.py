@@ -10,6 +10,11 @@ sign. So an equivariant layer *is* a dense layer whose entries are tied: ``W[e] 
 free[index[e]]``.
 This gives the full space of solutions (no band limit), costs one gather per update, and lets the
 equivariant and the plain network run the very same code; the plain one simply ties nothing.
+
+The robots' networks (`equi_rl.nets`) get their filters from escnn instead: they have
+representations that do not permute (actions, rotations by 45 degrees), strides and a band limit,
+and one network per process. Here several learners train side by side, so every weight has an axis
+of learners, which escnn's modules do not. Every filter of escnn is one of the tied ones (tested).
 """
 
 from __future__ import annotations
