@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -133,6 +134,44 @@ def test_a_delayed_dashboard_answers_late_and_a_thawed_one_again(
         assert client.makefile("r").readline().startswith("Connected")
     assert time.monotonic() - began_s >= 0.3
     emulator.api.request("clear_faults")
+
+
+def test_a_port_that_drops_everything_answers_again_when_the_fault_is_cleared(
+    emulator: EmulatorProcess,
+) -> None:
+    with socket.create_connection((emulator.address, 63352), 10.0) as gripper:
+        emulator.api.request("drop", service="gripper", fraction=1.0)
+        gripper.sendall(b"GET STA\n")
+        # A later answer on another connection: the emulator has seen the request by then.
+        emulator.api.status()
+        emulator.api.request("clear_faults")
+
+        gripper.sendall(b"GET FLT\n")
+
+        assert gripper.recv(20).strip() == b"FLT 0"
+
+
+def test_dropped_rtde_packages_leave_whole_ones_in_order(emulator: EmulatorProcess) -> None:
+    emulator.api.request("drop", service="rtde", fraction=0.0)
+    with socket.create_connection((emulator.address, 30004), 10.0) as client:
+        names = struct.pack(">d", 125.0) + b"timestamp,"
+        client.sendall(wire.encode_package(wire.SETUP_OUTPUTS, names))
+        client.sendall(wire.encode_package(wire.START))
+        buffer, stamps_s = bytearray(), []
+        dropping = False
+        while len(stamps_s) < 60:
+            buffer += client.recv(4096)
+            for package in wire.take_packages(buffer):
+                if package.kind == wire.DATA:
+                    stamps_s.append(struct.unpack_from(">d", package.payload, 1)[0])
+            if stamps_s and not dropping:
+                dropping = True
+                emulator.api.request("drop", service="rtde", fraction=0.5)
+    emulator.api.request("clear_faults")
+
+    steps = [round((b - a) / 0.008) for a, b in pairwise(stamps_s)]
+    assert min(steps) == 1
+    assert max(steps) > 1
 
 
 def test_a_cut_closes_every_connection_of_that_service_only(emulator: EmulatorProcess) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from equi_cell_sim.rehearsal.fault_report import run_case
-from equi_cell_sim.rehearsal.faults import CASES, FaultCase
+from equi_cell_sim.rehearsal.fault_case import FaultCase
+from equi_cell_sim.rehearsal.faults import CASES
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_fault_while_moving_ends_as_the_table_says(case: FaultCase) -> None:
-    result = run_case(case)
+    result = case.run("kinematic")
 
     assert result.passed, result

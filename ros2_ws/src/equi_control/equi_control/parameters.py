@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from equi_control.driver_config import DriverConfig
-from equi_control.rtde_link import LinkConfig
+from equi_control.link_config import LinkConfig
 from equi_control.servo_config import ServoConfig
 from equi_core.contract import PolicyContract, Workspace
 from equi_core.safety import SafetyLimits

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
@@ -21,54 +20,20 @@ import rtde_control
 import rtde_receive
 from numpy.typing import ArrayLike, NDArray
 
+from equi_control.link_config import LinkConfig, LinkError, LinkLostError
+from equi_control.prompt_sockets import send_at_once
 from equi_control.robot_reading import ADVICE, Problem, Reading, problem_of
 from equi_core.geometry import matrix_to_ur_pose, ur_pose_to_matrix
+
+__all__ = ["LinkConfig", "LinkError", "LinkLostError", "RtdeLink"]
 
 FloatArray = NDArray[np.float64]
 
 _LOG = logging.getLogger(__name__)
 
 _SERVO_STOP_DECELERATION_M_S2 = 2.0
+_RTDE_PORT = 30004
 _CYCLE_POLL_S = 0.0002
-
-
-class LinkError(RuntimeError):
-    """The controller cannot be reached or refuses; says what the operator can do."""
-
-
-class LinkLostError(LinkError):
-    """The connection broke while the library was being used."""
-
-
-@dataclass(frozen=True)
-class LinkConfig:
-    """How to reach and set up one robot."""
-
-    host: str
-    tcp_from_flange_m: float = 0.169
-    """Length from tool0 to the TCP along the tool axis [m]."""
-    payload_kg: float = 0.95
-    payload_cog_m: tuple[float, float, float] = (0.0, 0.0, 0.058)
-    """Centre of mass of gripper and coupling in the flange frame [m]."""
-    watchdog_hz: float = 15.0
-    """The controller stops the arm by itself if it hears nothing for 1 / this [s]."""
-    lookahead_s: float = 0.05
-    """Smoothing of servoL, 0.03 to 0.2 s."""
-    gain: float = 400.0
-    """Stiffness of servoL, 100 to 2000."""
-
-    def __post_init__(self) -> None:
-        if not self.host:
-            raise LinkError("robot address is empty; set it to the controller's IP address")
-        for name, low, high in (
-            ("lookahead_s", 0.03, 0.2),
-            ("gain", 100, 2000),
-            ("watchdog_hz", 1, 125),
-            ("payload_kg", 0, 5),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise LinkError(f"{name} is {value}; it must lie between {low} and {high}")
 
 
 class RtdeLink:
@@ -113,6 +78,11 @@ class RtdeLink:
             if listen_only:
                 return
             self._control = rtde_control.RTDEControlInterface(config.host)
+            if send_at_once(config.host, _RTDE_PORT) == 0:
+                raise LinkError(
+                    "the library's connection was not found among the files of this process; "
+                    "poses would be held back by the network (is this Linux?)"
+                )
             tcp = [0.0, 0.0, config.tcp_from_flange_m, 0.0, 0.0, 0.0]
             if not self._control.setTcp(tcp):
                 raise LinkError(f"{config.host} did not accept the TCP offset {tcp}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from equi_control.rtde_link import LinkConfig
+from equi_control.link_config import LinkConfig
 from equi_core.safety import SafetyLimits
 
 

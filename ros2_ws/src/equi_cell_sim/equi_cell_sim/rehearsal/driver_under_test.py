@@ -13,7 +13,7 @@ import time
 from equi_control.driver import Driver
 from equi_control.driver_config import DriverConfig
 from equi_control.driver_state import DriverState
-from equi_control.rtde_link import LinkConfig
+from equi_control.link_config import LinkConfig
 from equi_control.servo_config import ServoConfig
 from equi_control.steps import StepCommand
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from equi_cell_sim.rehearsal.faults import CASES, FaultCase, FaultResult
-from equi_cell_sim.rehearsal.rig import RehearsalError, Rig
+from equi_cell_sim.rehearsal.fault_case import FaultResult
+from equi_cell_sim.rehearsal.faults import CASES
+from equi_cell_sim.rehearsal.rig import RehearsalError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         console.print(f"injecting: {case.name} ...")
         try:
-            results.append(run_case(case, parsed.arm))
+            results.append(case.run(parsed.arm))
         except (RehearsalError, RuntimeError, ValueError) as error:
             failures.append(f"{case.name}: {error}")
     console.print(_table(results))
@@ -34,15 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"did not finish: {failure}", markup=False)
     sys.stdout.write(json.dumps([dataclasses.asdict(result) for result in results]) + "\n")
     return 0 if results and not failures and all(result.passed for result in results) else 1
-
-
-def run_case(case: FaultCase, arm: str = "kinematic") -> FaultResult:
-    """One fault on a fresh robot with a fresh driver."""
-    if case.own_robot:
-        return case.run(Rig.__new__(Rig))
-    with Rig(arm=arm) as rig:
-        rig.take_over()
-        return case.run(rig)
 
 
 def _table(results: Sequence[FaultResult]) -> Table:

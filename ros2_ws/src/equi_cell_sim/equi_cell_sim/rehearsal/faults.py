@@ -6,48 +6,29 @@ far the arm moved by itself when everything was reset, with the arm moved by han
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from equi_cell_sim.rehearsal.recording import Travel, tcp_positions_m, travel_after
+from equi_cell_sim.rehearsal.fault_case import FaultCase, FaultResult, on_a_rig
+from equi_cell_sim.rehearsal.killed_driver import driver_killed
+from equi_cell_sim.rehearsal.recording import (
+    keeps_caps,
+    stream_figures,
+    tcp_positions_m,
+    travel_after,
+)
 from equi_cell_sim.rehearsal.rig import RehearsalError, Rig
-from equi_cell_sim.ur_controller.launching import EmulatorProcess
 from equi_control.driver_state import DriverState, FaultCode
 from equi_control.steps import Outcome
 
 HAND_MOVE_M = (-0.03, 0.02, 0.02)
 _WATCH_AFTER_RESUME_S = 1.0
-
-
-@dataclass(frozen=True)
-class FaultResult:
-    """One row of the report."""
-
-    fault: str
-    expected: str
-    seen: str
-    travel: Travel
-    resume_motion_mm: float | None
-    """Motion after reset and activation although nothing was commanded; None if not applicable."""
-    passed: bool
-
-
-@dataclass(frozen=True)
-class FaultCase:
-    """One row of the table before it is run."""
-
-    name: str
-    run: Callable[[Rig], FaultResult]
-    own_robot: bool = False
-    """Needs an emulator without a driver on it."""
+_LOST_SHARE = 0.3
+_PACKAGES_LOST = "RTDE loses 30 % of its packages"
+_GRASP_HEIGHT_M = 0.02
+_STEPS_DOWN = 4
 
 
 def resume_motion_mm(rig: Rig) -> float:
@@ -66,13 +47,27 @@ def resume_motion_mm(rig: Rig) -> float:
 
 
 def _latched(
-    name: str, inject: Callable[[Rig], None], allowed: tuple[FaultCode, ...], most_mm: float
+    name: str,
+    inject: Callable[[Rig], None],
+    allowed: tuple[FaultCode, ...],
+    most_mm: float,
+    closedness: float = 0.0,
+    word: str = "",
 ) -> FaultCase:
-    """A fault that must latch: arm stops, state FAULT, nothing jumps on resume."""
+    """A fault that must latch: arm stops, state FAULT, nothing jumps on resume.
 
-    def run(rig: Rig) -> FaultResult:
+    Args:
+        name: of the row.
+        inject: brings the fault about.
+        allowed: fault codes that describe it.
+        most_mm: the arm must rest after less travel than this.
+        closedness: what the step that is running wants of the gripper.
+        word: must be in the reason that is given.
+    """
+
+    def rehearse(rig: Rig) -> FaultResult:
         rig.record()
-        rig.start_moving()
+        rig.start_moving(closedness)
         instant_s = time.monotonic()
         inject(rig)
         rig.until(lambda: rig.driver.state is DriverState.FAULT, f"{name}: fault latched")
@@ -80,25 +75,25 @@ def _latched(
         if fault is None:
             raise RehearsalError("state FAULT without a fault")
         rig.wait_for_standstill()
+        holding = rig.driver.gripper.holding
         travel = travel_after(rig.recorded(), instant_s)
         jump_mm = resume_motion_mm(rig)
         rig.begin_episode(f"after {name}")
         again = rig.submit((0.0, 0.0, 0.01)) + rig.finish_step()
         usable = [report.outcome for report in again] == [Outcome.COMPLETED]
-        passed = fault.code in allowed and travel.distance_mm < most_mm and jump_mm < 1.0 and usable
+        told = fault.code in allowed and word in fault.reason and not holding
+        passed = told and travel.distance_mm < most_mm and jump_mm < 1.0 and usable
         words = " or ".join(code.name for code in allowed)
-        return FaultResult(
-            name, f"FAULT {words}", f"FAULT {fault.code.name}", travel, jump_mm, passed
-        )
+        seen = f"FAULT {fault.code.name}" + (f" ({word})" if word and word in fault.reason else "")
+        return FaultResult(name, f"FAULT {words}", seen, travel, jump_mm, passed)
 
-    return FaultCase(name, run)
+    return on_a_rig(name, rehearse)
 
 
 def _policy_killed(rig: Rig) -> FaultResult:
     rig.record()
     rig.start_moving()
     instant_s = time.monotonic()
-    target_m = rig.driver.last["commanded"][:3].copy()
     reports = rig.finish_step()
     rig.wait_for_standstill()
     travel = travel_after(rig.recorded(), instant_s)
@@ -138,108 +133,60 @@ def _hostile_action(rig: Rig) -> FaultResult:
     )
 
 
-def _object_lost(rig: Rig) -> FaultResult:
-    rig.emulator.api.request("place_object", width_m=0.05)
-    rig.submit((0.0, 0.0, 0.0), closedness=1.0)
-    rig.finish_step()
-    held = rig.driver.gripper.holding
+def _packages_lost(rig: Rig) -> FaultResult:
     rig.record()
-    rig.submit((-0.03, 0.0, 0.0), closedness=1.0)
+    rig.start_moving()
     instant_s = time.monotonic()
-    rig.emulator.api.request("lose_object")
-    rig.finish_step()
-    rig.until(lambda: not rig.driver.gripper.holding, "holding turns false")
+    rig.emulator.api.request("drop", service="rtde", fraction=_LOST_SHARE)
+    reports = rig.finish_step() + rig.submit((0.0, 0.0, 0.03)) + rig.finish_step()
     rig.wait_for_standstill()
-    travel = travel_after(rig.recorded(), instant_s)
-    told = "object_lost" in rig.driver.notice
-    rig.submit((0.0, 0.0, 0.0), closedness=0.0)
-    rig.finish_step()
-    seen = f"held {held}, then holding False, {'reported' if told else 'NOT reported'}"
-    return FaultResult("object lost", "reported, holding False", seen, travel, None, held and told)
-
-
-def _gripper_jammed(rig: Rig) -> FaultResult:
-    rig.emulator.api.request("gripper_jam", on=True)
-    rig.record()
-    instant_s = time.monotonic()
-    reports = rig.submit((0.03, 0.0, 0.0), closedness=1.0) + rig.finish_step()
-    rig.wait_for_standstill()
-    travel = travel_after(rig.recorded(), instant_s)
-    opening = rig.driver.gripper.opening
-    rig.emulator.api.request("gripper_jam", on=False)
-    rig.submit((0.0, 0.0, 0.0), closedness=0.0)
-    rig.finish_step()
-    # Fingers that stand open at the stop cannot be told from a very wide object.
-    seen = f"step {reports[-1].outcome.name}, opening {opening:.2f} reported"
+    rig.emulator.api.request("clear_faults")
+    rows = rig.recorded()
+    travel = travel_after(rows, instant_s)
+    completed = [report.outcome for report in reports] == [Outcome.COMPLETED] * 2
+    period_s = float(rig.driver.last["period_s"])
+    kept = keeps_caps(stream_figures(rows, period_s), rig.config.servo.limits)
+    seen = f"{rig.driver.state.name}, steps {'completed' if completed else 'NOT completed'}"
     return FaultResult(
-        "gripper jammed", "step ends, true opening reported", seen, travel, None, opening > 0.9
+        _PACKAGES_LOST,
+        "steps completed, caps kept",
+        f"{seen}, caps {'kept' if kept else 'BROKEN'}",
+        travel,
+        None,
+        completed and kept and rig.driver.state is DriverState.HOLD,
     )
 
 
-def _driver_killed(name: str, victims: tuple[str, ...], most_mm: float) -> FaultCase:
-    """SIGKILL of the driver's processes while it moves; the emulator alone tells what followed."""
-
-    def run(rig: Rig) -> FaultResult:
-        del rig  # a robot of its own: this driver will not be asked to recover
-        with EmulatorProcess() as emulator:
-            process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "equi_cell_sim.rehearsal.driver_under_test",
-                    emulator.address,
-                ],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-            try:
-                pids = _announced_pids(process)
-                emulator.api.request("record_start")
-                deadline_s = time.monotonic() + 60.0
-                while not _fast(emulator):
-                    if time.monotonic() > deadline_s:
-                        raise RehearsalError("the driver never moved")
-                instant_s = time.monotonic()
-                for victim in victims:
-                    os.kill(pids[victim], signal.SIGKILL)
-                _wait_at_rest(emulator)
-            finally:
-                process.kill()
-                process.wait()
-            own = Rig.__new__(Rig)
-            own.emulator = emulator
-            travel = travel_after(Rig.recorded(own), instant_s)
-            status = emulator.api.status()
-        stopped = status["runtime_state"] == "STOPPED"
-        causes = [event for event in status["events"] if "watchdog" in event]
-        seen = f"program {status['runtime_state']}" + (", watchdog" if causes else ", servoStop")
-        passed = stopped and travel.distance_mm < most_mm
-        return FaultResult(name, "arm stops, program ended", seen, travel, None, passed)
-
-    return FaultCase(name, run, own_robot=True)
-
-
-def _announced_pids(process: subprocess.Popen[bytes]) -> dict[str, int]:
-    """The driver's JSON line; the library writes lines of its own to the same place."""
-    if process.stdout is None or process.stderr is None:
-        raise RehearsalError("no output of the driver")
-    for line in process.stdout:
-        if line.startswith(b"{"):
-            pids: dict[str, int] = json.loads(line)
-            return pids
-    raise RehearsalError(f"the driver ended: {process.stderr.read().decode()[-400:]}")
-
-
-def _fast(emulator: EmulatorProcess) -> bool:
-    return bool(emulator.api.status()["joint_speed_rad_s"] > 0.25)
-
-
-def _wait_at_rest(emulator: EmulatorProcess) -> None:
-    quiet_since_s = time.monotonic()
-    while time.monotonic() - quiet_since_s < 0.6:
-        if emulator.api.status()["joint_speed_rad_s"] > 2e-3:
-            quiet_since_s = time.monotonic()
-        time.sleep(0.02)
+def _object_lost(arm: str) -> FaultResult:
+    with Rig(arm=arm) as rig:
+        if arm == "physics":
+            x, y, _ = rig.config.home_position_m
+            block = {"kind": "block", "position_m": [x, y, 0.025], "yaw_rad": 0.0, "movable": True}
+            rig.emulator.api.request("set_scene", scene={"objects": [block]})
+        else:
+            rig.emulator.api.request("place_object", width_m=0.05)
+        rig.take_over()
+        down_m = rig.config.home_position_m[2] - _GRASP_HEIGHT_M
+        for _ in range(_STEPS_DOWN):
+            rig.submit((0.0, 0.0, -down_m / _STEPS_DOWN))
+            rig.finish_step()
+        rig.submit((0.0, 0.0, 0.0), closedness=1.0)
+        rig.finish_step()
+        rig.submit((0.0, 0.0, 0.05), closedness=1.0)
+        rig.finish_step()
+        held = rig.driver.gripper.holding
+        rig.record()
+        rig.submit((-0.05, 0.0, 0.05), closedness=1.0)
+        rig.until_fast()
+        instant_s = time.monotonic()
+        rig.emulator.api.request("lose_object")
+        rig.finish_step()
+        rig.until(lambda: not rig.driver.gripper.holding, "holding turns false")
+        rig.wait_for_standstill()
+        travel = travel_after(rig.recorded(), instant_s)
+        told = "object_lost" in rig.driver.notice
+    seen = f"held {held}, then holding False, {'reported' if told else 'NOT reported'}"
+    return FaultResult("object lost", "reported, holding False", seen, travel, None, held and told)
 
 
 def _request(op: str, **arguments: object) -> Callable[[Rig], None]:
@@ -266,8 +213,8 @@ LOST_OR_STOPPED = (
 )
 
 CASES: tuple[FaultCase, ...] = (
-    FaultCase("policy killed", _policy_killed),
-    FaultCase("NaN, infinite and huge action", _hostile_action),
+    on_a_rig("policy killed", _policy_killed),
+    on_a_rig("NaN, infinite and huge action", _hostile_action),
     _latched("protective stop", _request("protective_stop"), (FaultCode.PROTECTIVE_STOP,), 60.0),
     _latched("emergency stop", _request("emergency_stop"), (FaultCode.EMERGENCY_STOP,), 60.0),
     _latched("RTDE connection cut", _cut_rtde, LOST_OR_STOPPED, 90.0),
@@ -282,10 +229,24 @@ CASES: tuple[FaultCase, ...] = (
         (FaultCode.ROBOT_NOT_RUNNING,),
         60.0,
     ),
+    on_a_rig(_PACKAGES_LOST, _packages_lost),
     _latched("gripper unreachable", _cut_gripper, (FaultCode.GRIPPER,), 120.0),
-    FaultCase("gripper jammed", _gripper_jammed),
+    _latched(
+        "gripper answers lost",
+        _request("drop", service="gripper", fraction=1.0),
+        (FaultCode.GRIPPER,),
+        120.0,
+    ),
+    _latched(
+        "gripper jammed",
+        _request("gripper_jam"),
+        (FaultCode.GRIPPER,),
+        120.0,
+        closedness=1.0,
+        word="jammed",
+    ),
     FaultCase("object lost", _object_lost),
-    _driver_killed("servo process killed (SIGKILL)", ("servo",), 90.0),
-    _driver_killed("driver killed (SIGKILL)", ("driver",), 90.0),
-    _driver_killed("driver and servo killed (SIGKILL)", ("driver", "servo"), 90.0),
+    driver_killed("servo process killed (SIGKILL)", ("servo",), 90.0),
+    driver_killed("driver killed (SIGKILL)", ("driver",), 90.0),
+    driver_killed("driver and servo killed (SIGKILL)", ("driver", "servo"), 90.0),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_control.rtde_link import LinkConfig
+from equi_control.link_config import LinkConfig
 from equi_core.safety import SafetyLimits
 from equi_core.ur5_kinematics import forward
 

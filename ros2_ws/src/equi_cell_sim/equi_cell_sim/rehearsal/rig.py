@@ -19,17 +19,44 @@ from equi_cell_sim.ur_controller.protocol import DASHBOARD_PORT
 from equi_control.driver import Driver
 from equi_control.driver_config import DriverConfig
 from equi_control.driver_state import DriverState
-from equi_control.rtde_link import LinkConfig
+from equi_control.link_config import LinkConfig
 from equi_control.servo_config import ServoConfig
 from equi_control.shared_state import Phase
 from equi_control.steps import StepCommand, StepReport
 
 EPISODE = "rehearsal"
 _PATIENCE_S = 90.0
+_QUIET_S = 0.4
+_STILL_RAD_S = 2e-3
+_LOOK_PERIOD_S = 0.02
 
 
 class RehearsalError(RuntimeError):
     """Something that must happen in a rehearsal did not."""
+
+
+def recording_of(emulator: EmulatorProcess) -> NDArray[np.void]:
+    """What the emulated controller has recorded so far."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recording.npy"
+        emulator.api.request("record_save", path=str(path))
+        rows: NDArray[np.void] = np.load(path)
+    return rows
+
+
+def wait_for_standstill(
+    emulator: EmulatorProcess, meanwhile: Callable[[], object] = lambda: None
+) -> None:
+    """Wait until the emulated arm has been at rest for some time."""
+    quiet_since_s = time.monotonic()
+    deadline_s = quiet_since_s + _PATIENCE_S
+    while time.monotonic() - quiet_since_s < _QUIET_S:
+        meanwhile()
+        if emulator.api.status()["joint_speed_rad_s"] > _STILL_RAD_S:
+            quiet_since_s = time.monotonic()
+        if time.monotonic() > deadline_s:
+            raise RehearsalError("the arm never came to rest")
+        time.sleep(_LOOK_PERIOD_S)
 
 
 class Rig:
@@ -124,10 +151,14 @@ class Rig:
         """Wait until the running step has ended."""
         return self.until(lambda: self.driver.state is not DriverState.ACTIVE, "the step ends")
 
-    def start_moving(self) -> None:
+    def start_moving(self, closedness: float = 0.0) -> None:
         """Begin a long diagonal step and wait until the arm is fast."""
         sign, self._direction = self._direction, -self._direction
-        self.submit((0.05 * sign, 0.05 * sign, -0.02 * sign))
+        self.submit((0.05 * sign, 0.05 * sign, -0.02 * sign), closedness=closedness)
+        self.until_fast()
+
+    def until_fast(self) -> None:
+        """Wait until the arm is well under way."""
         self.until(
             lambda: float(np.linalg.norm(self.driver.last["twist"][:3])) > 0.15, "the arm is fast"
         )
@@ -138,23 +169,11 @@ class Rig:
 
     def recorded(self) -> NDArray[np.void]:
         """The recording so far."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "recording.npy"
-            self.emulator.api.request("record_save", path=str(path))
-            rows: NDArray[np.void] = np.load(path)
-        return rows
+        return recording_of(self.emulator)
 
     def wait_for_standstill(self) -> None:
         """Wait until the emulated arm itself is at rest for some time."""
-        quiet_since_s = time.monotonic()
-        deadline_s = quiet_since_s + _PATIENCE_S
-        while time.monotonic() - quiet_since_s < 0.4:
-            self.driver.poll()
-            if self.emulator.api.status()["joint_speed_rad_s"] > 2e-3:
-                quiet_since_s = time.monotonic()
-            if time.monotonic() > deadline_s:
-                raise RehearsalError("the arm never came to rest")
-            time.sleep(0.02)
+        wait_for_standstill(self.emulator, self.driver.poll)
 
     def measured_m(self) -> NDArray[np.float64]:
         """TCP position at the robot, in base_link [m]."""

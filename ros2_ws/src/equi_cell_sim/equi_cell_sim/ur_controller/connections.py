@@ -44,7 +44,8 @@ class LinkFault:
     delay_s: float = 0.0
     """Both directions arrive late by this much."""
     drop_fraction: float = 0.0
-    """This share of messages is lost, in both directions."""
+    """This share of messages is lost: to the client, and on the text ports also from it. A pose on
+    its way to the controller is not lost: TCP delivers it, late at worst (see `delay_s`)."""
     refuse: bool = False
     """New connections are closed at once."""
 
@@ -109,7 +110,7 @@ class Connection:
             data = b""
         if not data:
             self.close()
-        elif not self._network.loses(self.service):
+        elif self.service is Service.RTDE or not self._network.loses(self.service):
             self._incoming.append((time.monotonic() + fault.delay_s, data))
             self.pump()
 
