@@ -78,13 +78,22 @@ class Registration:
     """(3,) at the middle of the workspace."""
     rotation_rad: FloatArray
     """(3,)"""
-    constrained: int
-    """How many of six directions the shapes determine; a bare table determines three."""
+    directions: FloatArray
+    """(K, 6) unit vectors of the K of six directions that the shapes determine, for a motion whose
+    rotation is multiplied by `lever_m`; a bare table determines three."""
+    lever_m: float
+    centre_m: FloatArray
+    """(3,) point in base_link about which the motion is stated."""
     fitness: float
     """Share of points with a partner."""
     rms_mm: float
     worst_mm: float
     """Largest displacement anywhere in the workspace."""
+
+    @property
+    def constrained(self) -> int:
+        """How many directions the shapes determine."""
+        return len(self.directions)
 
 
 def to_base(
@@ -203,13 +212,17 @@ def register(source_m: FloatArray, target_m: FloatArray, workspace: Box) -> Regi
     partners = np.asarray(result.correspondence_set)
     points = transform_points(pose, np.asarray(source.points))[partners[:, 0]] - centre
     normals = np.asarray(target.normals)[partners[:, 1]]
-    motion, constrained = _where_determined(motion, points, normals)
+    directions, lever = _determined(points, normals)
+    scaled = directions.T @ (directions @ (motion * _lever_scale(lever)))
+    motion = scaled / _lever_scale(lever)
     corners = workspace.corners_m() - centre
     moved = motion[:3] + np.cross(motion[3:], corners)
     return Registration(
         motion[:3],
         motion[3:],
-        constrained,
+        directions,
+        lever,
+        centre,
         float(result.fitness),
         1000 * float(result.inlier_rmse),
         1000 * float(np.linalg.norm(moved, axis=1).max()),
@@ -251,14 +264,13 @@ def _prepared(points_m: FloatArray, workspace: Box) -> o3d.geometry.PointCloud:
     return cloud
 
 
-def _where_determined(
-    motion: FloatArray, points: FloatArray, normals: FloatArray
-) -> tuple[FloatArray, int]:
-    """Keep the part of a motion (6,) that point-to-plane distances depend on."""
+def _determined(points: FloatArray, normals: FloatArray) -> tuple[FloatArray, float]:
+    """Directions (K, 6) of a motion that plane distances depend on, and their lever [m]."""
     lever = max(float(np.sqrt(np.mean(np.sum(points**2, axis=1)))), 1e-3)
     rows = np.concatenate([normals, np.cross(points, normals) / lever], axis=1)
     values, vectors = np.linalg.eigh(rows.T @ rows / len(rows))
-    strong = vectors[:, values > _WEAKEST_DIRECTION * values.max()]
-    scaled = np.concatenate([motion[:3], motion[3:] * lever])
-    kept = strong @ (strong.T @ scaled)
-    return np.concatenate([kept[:3], kept[3:] / lever]), strong.shape[1]
+    return vectors[:, values > _WEAKEST_DIRECTION * values.max()].T, lever
+
+
+def _lever_scale(lever_m: float) -> FloatArray:
+    return np.array([1.0, 1.0, 1.0, lever_m, lever_m, lever_m])

@@ -27,6 +27,7 @@ from equi_calibration.latency import (
     mean_start,
     start_delays,
 )
+from equi_calibration.parking import parked_joints
 from equi_calibration.poses import ALL_CAMERAS, PlannedPose, path_is_clear, plan_poses
 from equi_calibration.sources import ArmReading, Shot
 from equi_core.cell_file import CellFile
@@ -73,10 +74,13 @@ def collect_live(
     with RosCameras(cell) as ros, RtdeArm(cell, address, listen_only=hand_guided) as arm:
         ros.wait_ready(timeout_s)
         lenses = {name: camera.intrinsics for name, camera in ros.cameras.items()}
+        parked = None if hand_guided else parked_joints(cell)
 
         def look(writer: DatasetWriter) -> None:
-            if hand_guided:
+            if parked is None:
                 ask("Move the arm out of the cameras' view of the table, then press return. ")
+            else:
+                arm.move_to(parked, cell.collect.speed_m_s)
             add_scene(writer, "blocks", cell.scene.block_count, arm, ros.cameras)
 
         stops = _confirmed(ask, poses) if hand_guided else plan_poses(cell, lenses, poses, seed)

@@ -102,6 +102,7 @@ def solve(
     dataset: DatasetArgument,
     cell: CellOption | None = None,
     refine_intrinsics: bool = False,
+    icp: bool = False,
 ) -> int:
     """Compute where the cameras stand from a dataset; writes solution.json into it.
 
@@ -111,6 +112,8 @@ def solve(
         dataset: folder of 'collect' or 'simulate'.
         cell: its cell; the one that the dataset names if not given.
         refine_intrinsics: also solve for focal lengths and principal points.
+        icp: also let the depth clouds of the blocks draw the cameras together (ICP); worth it when
+            few views were collected or depth and colour are not quite aligned.
     """
     data = load_dataset(dataset)
     settings = load_cell(cell_path(cell or data.cell))
@@ -121,6 +124,7 @@ def solve(
             settings.scene.workspace.centre_m,
             gate=settings.view_gate,
             refine_intrinsics=refine_intrinsics,
+            icp=settings.scene if icp else None,
             progress=lambda text: progress.update(task, description=text),
         )
     record = record_of(data, solved)

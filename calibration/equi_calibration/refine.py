@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from equi_calibration.closed_form import Estimate
+from equi_calibration.cloud_link import CloudLink
 from equi_calibration.errors import SolveError
 from equi_calibration.intrinsics import Intrinsics
 from equi_calibration.model import Layout, linearise
@@ -56,6 +57,8 @@ class RefineOptions:
     """Where the estimate of the standard deviations starts."""
     trust_data: bool = False
     """Views are free of outliers and `noise` is right: one plain fit."""
+    clouds: CloudLink | None = None
+    """What the depth clouds say of the cameras; None: images only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +202,10 @@ def _weighted(
     ):
         blocks.append(prior / sigma)
         jacobians.append(prior_jacobian / sigma[:, None])
+    if options.clouds is not None:
+        value, by_step, sigma = options.clouds.residual(layout)
+        blocks.append(value / sigma)
+        jacobians.append(by_step / sigma[:, None])
     return np.concatenate(blocks), np.concatenate(jacobians)
 
 

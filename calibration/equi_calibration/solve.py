@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_calibration.cell_file import SceneSettings
 from equi_calibration.closed_form import Estimate, solve_closed_form
+from equi_calibration.cloud_link import link_of
 from equi_calibration.dataset import Dataset
 from equi_calibration.detection import BoardDetector, ViewGate
 from equi_calibration.problem import Problem, View
@@ -39,6 +41,7 @@ def solve_dataset(
     *,
     gate: ViewGate | None = None,
     refine_intrinsics: bool = False,
+    icp: SceneSettings | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Solved:
     """Solve a dataset.
@@ -48,6 +51,7 @@ def solve_dataset(
         reference_m: point (3,) in base_link at which uncertainties are stated [m].
         gate: when a view is good enough.
         refine_intrinsics: also solve for focal lengths and principal points.
+        icp: also let the clouds of the scene draw the cameras together; None: images only.
         progress: told what is being done.
     """
     tell = progress or (lambda text: None)
@@ -59,6 +63,11 @@ def solve_dataset(
     tell("joint refinement")
     options = RefineOptions(refine_intrinsics=refine_intrinsics)
     solution = refine(problem, start, reference_m, options)
+    if icp is not None:
+        tell("cloud-to-cloud registration")
+        link = link_of(dataset, solution.estimate.base_from_camera, icp)
+        options = replace(options, clouds=link, noise=solution.noise)
+        solution = refine(problem, solution.estimate, reference_m, options)
     tell("size of the print")
     scaled = refine(
         solution.used,
