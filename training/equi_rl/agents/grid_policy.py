@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -187,14 +186,6 @@ class GridPolicy:
             self._arrays.append(_Array(f"{name}_b", offset.reshape(1, target.channels), 0.0))
 
 
-@cache
-def _patch_places(size: int) -> Tensor:
-    """Where the cells of all 3 x 3 patches stand in a flattened (size, size) grid, in order."""
-    places = np.arange(size * size).reshape(size, size)
-    windows = np.lib.stride_tricks.sliding_window_view(places, (KERNEL, KERNEL))
-    return torch.from_numpy(windows.reshape(-1).copy())
-
-
 class _Patches(torch.autograd.Function):
     """All 3 x 3 patches of (L, B, n, n, C) as rows: (L, B * m * m, 9 * C), m = n - 2.
 
@@ -207,8 +198,13 @@ class _Patches(torch.autograd.Function):
         learners, batch, size, _, channels = features.shape
         cells = size - KERNEL + 1
         ctx.sizes = (learners, batch, size, cells, channels)
-        patches = features.flatten(2, 3).index_select(2, _patch_places(size))
-        return patches.view(learners, -1, KERNEL**2 * channels)
+        # Three neighbours of a row lie side by side in memory, so a patch is three pieces of it.
+        row = size * channels
+        patches = features.contiguous().as_strided(
+            (learners * batch, cells, cells, KERNEL, KERNEL * channels),
+            (size * row, row, channels, row, 1),
+        )
+        return patches.reshape(learners, -1, KERNEL**2 * channels)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
