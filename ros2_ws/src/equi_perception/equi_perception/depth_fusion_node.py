@@ -65,7 +65,8 @@ class DepthFusionNode(Node):
             )
         else:
             calibration.require_usable(self._cameras, cell=self._cell, serials=self._serials)
-        self._frames = {name: calibration.camera(name).optical_frame for name in self._cameras}
+        self._camera_poses = {name: calibration.camera(name) for name in self._cameras}
+        self._frames = {name: camera.optical_frame for name, camera in self._camera_poses.items()}
         self._builder = ObservationBuilder(contract, calibration, self._cameras, self._fusion)
         self._builder.warm_up()
         self._contract = contract
@@ -317,16 +318,17 @@ class DepthFusionNode(Node):
         self._diagnostics.publish(message)
 
     def _publish_camera_frames(self) -> None:
-        """Static transforms of the cameras, where ROS's tf2 is installed."""
+        """Static transforms of the cameras, where ROS's tf2 is installed.
+
+        A frame has one parent: a camera driver that publishes its own must be told not to.
+        """
         try:
             from geometry_msgs.msg import TransformStamped
             from tf2_msgs.msg import TFMessage
         except ImportError:
             return
-        calibration = CellCalibration.load(self._calibration)
         transforms = []
-        for name in self._cameras:
-            camera = calibration.camera(name)
+        for camera in self._camera_poses.values():
             item = TransformStamped()
             item.header.stamp = self.get_clock().now().to_msg()
             item.header.frame_id, item.child_frame_id = "base_link", camera.optical_frame
