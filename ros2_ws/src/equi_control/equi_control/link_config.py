@@ -23,8 +23,9 @@ class LinkConfig:
     payload_kg: float = 0.95
     payload_cog_m: tuple[float, float, float] = (0.0, 0.0, 0.058)
     """Centre of mass of gripper and coupling in the flange frame [m]."""
-    watchdog_hz: float = 15.0
-    """The controller stops the arm by itself if it hears nothing for 1 / this [s]."""
+    watchdog_hz: float = 10.0
+    """The controller stops the arm by itself if it hears nothing for 1 / this [s]. Until then the
+    arm goes no further than the last pose, so a longer wait does not lengthen its way."""
     lookahead_s: float = 0.05
     """Smoothing of servoL, 0.03 to 0.2 s."""
     gain: float = 400.0

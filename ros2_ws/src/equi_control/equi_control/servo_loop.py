@@ -116,7 +116,7 @@ class _ServoLoop:
         answered_s = math.nan
         while True:
             _sleep_until(deadline_s - _EARLY_S)
-            fresh = self._link.wait_for_cycle(answered_s, timeout_s=2 * self._period_s)
+            fresh = self._link.wait_for_cycle(answered_s, timeout_s=self._period_s)
             arrived_s = time.monotonic()
             self._late_cycles += arrived_s - deadline_s > self._period_s / 2
             deadline_s = arrived_s + self._period_s
