@@ -27,6 +27,23 @@ class Progress(NamedTuple):
     steps_per_s: float  # all learners together, this process
 
 
+class _Time(NamedTuple):
+    """Time of this process, evaluations included; CPU time tells its cost on a busy machine."""
+
+    wall_s: float
+    cpu_s: float
+
+    @staticmethod
+    def now() -> _Time:
+        return _Time(time.monotonic(), time.process_time())
+
+    def __sub__(self, other: _Time) -> _Time:
+        return _Time(self.wall_s - other.wall_s, self.cpu_s - other.cpu_s)
+
+    def __add__(self, other: _Time) -> _Time:  # type: ignore[override]
+        return _Time(self.wall_s + other.wall_s, self.cpu_s + other.cpu_s)
+
+
 class CarFlagTrainer:
     """One run; ``train`` starts it in a fresh folder, or with ``resume`` goes on with one."""
 
@@ -36,7 +53,7 @@ class CarFlagTrainer:
         self.learners = A2CLearners(
             run.world(), equivariant=run.is_equivariant, config=run.a2c, seeds=run.seeds
         )
-        self._seconds = 0.0  # training time in earlier processes
+        self._before = _Time(0.0, 0.0)  # spent in earlier processes
         self._logs: list[UpdateLog] = []  # since the last evaluation
         self._success = np.full(len(run.seeds), np.nan)
 
@@ -51,7 +68,7 @@ class CarFlagTrainer:
                 return self.folder.read_summary()
             self._restore()
             steps_before = self.learners.steps
-            started = time.monotonic()
+            started = _Time.now()
             writers = [
                 SummaryWriter(str(self.folder.tensorboard / f"seed{seed}"), purge_step=steps_before)
                 for seed in self.run.seeds
@@ -59,17 +76,18 @@ class CarFlagTrainer:
             try:
                 while self.learners.steps < self.run.steps:
                     self._logs.append(self.learners.update())
-                    seconds = time.monotonic() - started
+                    spent = _Time.now() - started
                     taken = (self.learners.steps - steps_before) * len(self.run.seeds)
                     if self._is_evaluation_due():
-                        self._evaluate(writers, self._seconds + seconds, taken / seconds)
+                        self._evaluate(writers, self._before + spent, taken / spent.wall_s)
                     if report is not None:
                         mean = float(np.mean(self._success))
-                        report(Progress(self.learners.steps, self.run.steps, mean, taken / seconds))
+                        speed = taken / spent.wall_s
+                        report(Progress(self.learners.steps, self.run.steps, mean, speed))
             finally:
                 for writer in writers:
                     writer.close()
-            summary = self._summary(self._seconds + time.monotonic() - started)
+            summary = self._summary(self._before + (_Time.now() - started))
             self.folder.finish(summary)
         return summary
 
@@ -78,14 +96,14 @@ class CarFlagTrainer:
         before = now - self.run.a2c.steps_per_update
         return now // every > before // every or now >= self.run.steps
 
-    def _evaluate(self, writers: list[Any], seconds: float, steps_per_s: float) -> None:
+    def _evaluate(self, writers: list[Any], spent: _Time, steps_per_s: float) -> None:
         """Evaluate, write one row per learner, then a checkpoint."""
         steps = self.learners.steps
         result = self.learners.evaluate(
             self.run.evaluation_episodes, seed=_EVALUATION_STREAM + self.learners.updates
         )
         self._success = result.success
-        rows = self._rows(result, round(seconds, 1))
+        rows = self._rows(result, round(spent.wall_s, 1))
         for writer, row in zip(writers, rows, strict=True):
             for name in (
                 "success",
@@ -99,7 +117,7 @@ class CarFlagTrainer:
             writer.add_scalar("steps_per_s", steps_per_s, steps)
         self.folder.append_progress(rows)
         self._logs.clear()
-        self._save(seconds)
+        self._save(spent)
 
     def _rows(self, result: Evaluation, seconds: float) -> list[dict[str, Any]]:
         episodes = sum(log.episodes for log in self._logs)
@@ -120,7 +138,7 @@ class CarFlagTrainer:
             for i, seed in enumerate(self.run.seeds)
         ]
 
-    def _save(self, seconds: float) -> None:
+    def _save(self, spent: _Time) -> None:
         learners = self.learners
         self.folder.save_checkpoint(
             {
@@ -134,7 +152,8 @@ class CarFlagTrainer:
             },
             {
                 "updates": learners.updates,
-                "seconds": seconds,
+                "seconds": spent.wall_s,
+                "cpu_seconds": spent.cpu_s,
                 "action_generators": [_generator_state(g) for g in learners.action_generators],
                 "env_generators": [_generator_state(g) for g in learners.envs.generators],
             },
@@ -161,16 +180,18 @@ class CarFlagTrainer:
                 strict=True,
             ):
                 generator.bit_generator.state = saved
-            self._seconds = state["seconds"]
+            self._before = _Time(state["seconds"], state["cpu_seconds"])
             self._success = arrays["success"]
         self.folder.cut_progress("steps", learners.steps)
 
-    def _summary(self, seconds: float) -> dict[str, Any]:
+    def _summary(self, spent: _Time) -> dict[str, Any]:
         steps = self.learners.steps * len(self.run.seeds)
         return {
             "steps": self.learners.steps,
-            "seconds": round(seconds, 1),
-            "steps_per_s": round(steps / seconds, 1),
+            "seconds": round(spent.wall_s, 1),
+            "steps_per_s": round(steps / spent.wall_s, 1),
+            "cpu_seconds": round(spent.cpu_s, 1),
+            "steps_per_cpu_s": round(steps / spent.cpu_s, 1),
             "parameters": self.learners.policy.num_parameters,
             "success": {
                 str(seed): float(rate)
