@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_calibration.cell_file import CellSettings
-from equi_calibration.dataset import CameraRecord, Dataset, DatasetWriter, load_dataset
+from equi_calibration.dataset import CameraRecord, Dataset, load_dataset
+from equi_calibration.dataset_writer import DatasetWriter
 from equi_calibration.detection import BoardDetector, Detection
 from equi_calibration.errors import CollectError, ForeignImagesError
 from equi_calibration.poses import PlannedPose

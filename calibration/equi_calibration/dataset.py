@@ -16,14 +16,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-import equi_calibration
 from equi_calibration.board import BoardSpec
 from equi_calibration.errors import DatasetError, ForeignImagesError
 from equi_calibration.intrinsics import Intrinsics
@@ -129,123 +127,6 @@ class Dataset:
                 yield pose, camera
 
 
-class DatasetWriter:
-    """Writes a dataset; nothing is valid before the `with` block ends without an error."""
-
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        cell: str,
-        created_utc: str,
-        robot_serial: str,
-        board: BoardSpec,
-        cameras: Mapping[str, CameraRecord],
-    ) -> None:
-        if folder.exists() and any(folder.iterdir()):
-            raise DatasetError(f"{folder} is not empty; choose a new folder for each dataset")
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self._head = {
-            "format": FORMAT,
-            "version": VERSION,
-            "cell": cell,
-            "created_utc": created_utc,
-            "software_version": equi_calibration.__version__,
-            "robot_serial": robot_serial,
-            "board": board.as_dict(),
-            "cameras": {
-                name: {
-                    "serial": record.serial,
-                    "optical_frame": record.optical_frame,
-                    "intrinsics": record.intrinsics.as_dict(),
-                    "cloud_from_image": record.cloud_from_image.tolist(),
-                }
-                for name, record in cameras.items()
-            },
-        }
-        self._poses: list[dict[str, Any]] = []
-        self._scenes: list[dict[str, Any]] = []
-        self._files: dict[str, str] = {}
-
-    def add_pose(
-        self,
-        base_from_tcp: FloatArray,
-        joints_rad: FloatArray,
-        stamp_s: float,
-        images: Mapping[str, NDArray[np.uint8]],
-        image_stamps_s: Mapping[str, float],
-    ) -> int:
-        """Add a stop with the images taken there; returns its index."""
-        index = len(self._poses)
-        names = {}
-        for camera, image in images.items():
-            name = f"images/{camera}/{index:04d}.png"
-            self._store(name, cv2.imencode(".png", image)[1].tobytes())
-            names[camera] = name
-        self._poses.append(
-            {
-                "base_from_tcp": np.asarray(base_from_tcp).tolist(),
-                "joints_rad": np.asarray(joints_rad).tolist(),
-                "stamp_s": float(stamp_s),
-                "images": names,
-                "image_stamps_s": {name: float(stamp) for name, stamp in image_stamps_s.items()},
-            }
-        )
-        return index
-
-    def add_scene(
-        self,
-        name: str,
-        blocks: int,
-        clouds: Mapping[str, NDArray[np.floating]],
-        stamps_s: Mapping[str, float],
-    ) -> None:
-        """Add clouds (N, 3) of the table with some blocks on it."""
-        files = {}
-        for camera, points in clouds.items():
-            file = f"clouds/{name}_{camera}.npz"
-            path = self.folder / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(path, points_m=np.asarray(points, dtype=np.float32))
-            self._files[file] = _sha256(path.read_bytes())
-            files[camera] = file
-        self._scenes.append(
-            {
-                "name": name,
-                "blocks": int(blocks),
-                "clouds": files,
-                "stamps_s": {camera: float(stamp) for camera, stamp in stamps_s.items()},
-            }
-        )
-
-    def __enter__(self) -> DatasetWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.finish()
-
-    def finish(self) -> None:
-        """Write the index with its checksum; the dataset is valid from here on."""
-        content = {**self._head, "poses": self._poses, "scenes": self._scenes, "files": self._files}
-        content["checksum"] = _checksum(content)
-        partial = self.folder / (INDEX_FILE + ".partial")
-        partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
-        partial.replace(self.folder / INDEX_FILE)
-
-    def _store(self, name: str, data: bytes) -> None:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        self._files[name] = _sha256(data)
-
-
 def load_dataset(folder: Path) -> Dataset:
     """Read a dataset and verify every file in it.
 
@@ -269,7 +150,7 @@ def load_dataset(folder: Path) -> Dataset:
             f"{index} has version {content.get('version')}, this software reads {VERSION}"
         )
     stated = content.pop("checksum", None)
-    if stated != _checksum(content):
+    if stated != content_checksum(content):
         raise DatasetError(f"{index} does not match its checksum: it was edited or is damaged")
     _verify_files(folder, content)
     try:
@@ -285,7 +166,7 @@ def _verify_files(folder: Path, content: Mapping[str, Any]) -> None:
         path = folder / name
         if not path.is_file():
             raise DatasetError(f"{path} is missing from the dataset")
-        if _sha256(path.read_bytes()) != digest:
+        if sha256_of(path.read_bytes()) != digest:
             raise ForeignImagesError(
                 f"{path} is not the file that was collected (its SHA-256 differs): "
                 "it was replaced or damaged"
@@ -354,9 +235,11 @@ def _matrix(value: Any, name: str) -> FloatArray:
     return matrix
 
 
-def _checksum(content: Mapping[str, Any]) -> str:
-    return _sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+def content_checksum(content: Mapping[str, Any]) -> str:
+    """Digest of an index without its own digest."""
+    return sha256_of(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
 
 
-def _sha256(data: bytes) -> str:
+def sha256_of(data: bytes) -> str:
+    """Digest of a file's content."""
     return hashlib.sha256(data).hexdigest()

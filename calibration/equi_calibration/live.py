@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from equi_calibration.cell_file import CellSettings
 from equi_calibration.collect import Progress, add_scene, collect_dataset
-from equi_calibration.dataset import Dataset, DatasetWriter
+from equi_calibration.dataset import Dataset
+from equi_calibration.dataset_writer import DatasetWriter
 from equi_calibration.detection import BoardDetector
 from equi_calibration.errors import CollectError, LatencyError
 from equi_calibration.intrinsics import Intrinsics

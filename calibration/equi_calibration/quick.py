@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_calibration.cell_file import CellSettings
+from equi_calibration.checks import Check
 from equi_calibration.depth import DepthCorrection
 from equi_calibration.errors import SceneError
 from equi_calibration.scene import SceneReport, examine_scene
-from equi_calibration.verdict import Check
 from equi_core.calibration import CellCalibration
 
 FloatArray = NDArray[np.float64]

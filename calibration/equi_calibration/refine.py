@@ -10,7 +10,7 @@ its standard deviation; the standard deviations themselves are estimated from th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from equi_calibration.cloud_link import CloudLink
 from equi_calibration.errors import SolveError
 from equi_calibration.intrinsics import Intrinsics
 from equi_calibration.model import Layout, linearise
-from equi_calibration.problem import Problem, View
+from equi_calibration.outliers import without_outliers
+from equi_calibration.problem import Problem
 
 FloatArray = NDArray[np.float64]
 
@@ -30,8 +31,6 @@ _MOST_STEPS = 80
 # Residuals beyond so many standard deviations count linearly in the robust fit.
 _LOSS_SCALE = 2.0
 _MIN_SIGMA_PX, _MAX_SIGMA_PX = 0.02, 5.0
-_CORNER_GATE = 4.5
-_POSE_GATE = 6.0
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def refine(
     dropped_views: tuple[str, ...] = ()
     if not settings.trust_data:
         layout = _minimise(problem, layout, noise, settings, robust=True)
-        cleaned, dropped_corners, dropped_views = _without_outliers(problem, layout)
+        cleaned, dropped_corners, dropped_views = without_outliers(problem, layout)
         layout = layout.restricted_to(cleaned)
         for _ in range(_ROUNDS):
             layout = _minimise(cleaned, layout, noise, settings, robust=False)
@@ -256,41 +255,6 @@ def _inverse_normal(jacobian: FloatArray) -> FloatArray:
             "tilt the tool about more axes and spread the poses over the workspace"
         )
     return np.linalg.inv(scaled) / np.outer(scale, scale)
-
-
-def _without_outliers(problem: Problem, layout: Layout) -> tuple[Problem, int, tuple[str, ...]]:
-    """Drop corners, views and poses that do not fit the robust solution."""
-    pixels, _ = linearise(problem, layout)
-    errors = np.linalg.norm(pixels.reshape(-1, 2), axis=1)
-    typical = 1.4826 * float(np.median(errors)) / 1.1774  # Rayleigh median to standard deviation
-    gate = max(_CORNER_GATE * typical, 0.3)
-    corrections = layout.corrections
-    spread = 1.4826 * np.median(np.abs(corrections), axis=0) + np.array([2e-4] * 3 + [2e-4] * 3)
-    bad_pose = {
-        pose
-        for pose, correction in zip(layout.pose_indices, corrections, strict=True)
-        if np.any(np.abs(correction) > _POSE_GATE * spread)
-    }
-    kept: list[View] = []
-    dropped_corners, reasons, offset = 0, [], 0
-    for view in problem.views:
-        count = len(view.corner_ids)
-        good = errors[offset : offset + count] < gate
-        worst = float(errors[offset : offset + count].max())
-        offset += count
-        name = view.image or f"{view.camera} at pose {view.pose_index}"
-        if view.pose_index in bad_pose:
-            reasons.append(f"{name}: the robot pose does not fit the other poses")
-        elif good.sum() < max(4, count // 2):
-            reasons.append(f"{name}: corners are off by up to {worst:.1f} px")
-        else:
-            dropped_corners += int(count - good.sum())
-            kept.append(
-                replace(view, corner_ids=view.corner_ids[good], corners_px=view.corners_px[good])
-            )
-    cleaned = replace(problem, views=tuple(kept))
-    cleaned.require_solvable()
-    return cleaned, dropped_corners, tuple(reasons)
 
 
 def _summarise(

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from equi_calibration.cell_file import CellSettings
+from equi_calibration.checks import Verdict
 from equi_calibration.dataset import Dataset
 from equi_calibration.figures import (
     clouds_figure,
@@ -23,7 +24,6 @@ from equi_calibration.figures import (
 )
 from equi_calibration.record import SolutionRecord
 from equi_calibration.scene import SceneReport
-from equi_calibration.verdict import Verdict
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1080px; margin: 2em auto; padding: 0 1em;

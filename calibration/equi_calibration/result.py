@@ -9,12 +9,12 @@ import numpy as np
 
 import equi_calibration
 from equi_calibration.cell_file import CellSettings
+from equi_calibration.checks import Verdict
 from equi_calibration.dataset import Dataset
 from equi_calibration.depth import cloud_poses
 from equi_calibration.errors import SceneError
 from equi_calibration.record import SolutionRecord
 from equi_calibration.scene import SceneReport, examine_scene
-from equi_calibration.verdict import Verdict
 from equi_core.calibration import (
     FILE_NAME,
     CalibrationLimits,

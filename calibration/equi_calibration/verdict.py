@@ -5,15 +5,14 @@ Pure functions over numbers: nothing is read or written here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equi_calibration.cell_file import CellSettings, VerdictLimits
+from equi_calibration.checks import Check, Verdict, below, yes_no
 from equi_calibration.dataset import Dataset
 from equi_calibration.drift import pose_difference
 from equi_calibration.record import CameraSolution, SolutionRecord
@@ -23,44 +22,6 @@ FloatArray = NDArray[np.float64]
 
 _DRIFT_SIGNIFICANCE = 8.0
 _MOST_REJECTED_SHARE = 0.3
-
-
-@dataclass(frozen=True)
-class Check:
-    """One line of the verdict."""
-
-    subject: str
-    """A camera, or what else is judged."""
-    name: str
-    value: float
-    limit: float
-    unit: str
-    passed: bool
-    advice: str = ""
-    """What is wrong and what to do; empty if passed."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """All lines."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every line passed."""
-        return all(check.passed for check in self.checks)
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """One sentence per failed line, without repetition."""
-        sentences = [
-            f"{check.subject}: {check.name} is {check.value:.3g} {check.unit}".rstrip()
-            + f" (limit {check.limit:.3g}). {check.advice}"
-            for check in self.checks
-            if not check.passed
-        ]
-        return tuple(dict.fromkeys(sentences))
 
 
 def judge(
@@ -86,7 +47,7 @@ def judge(
 
 def _identity(cell: CellSettings, dataset: Dataset, record: SolutionRecord) -> Check:
     same = dataset.cell == cell.cell and record.dataset_checksum == dataset.checksum
-    return _yes_no(
+    return yes_no(
         "dataset",
         "belongs to this cell and solution",
         same,
@@ -98,7 +59,7 @@ def _identity(cell: CellSettings, dataset: Dataset, record: SolutionRecord) -> C
 def _serial(cell: CellSettings, dataset: Dataset, name: str) -> Check:
     expected = cell.camera(name).serial
     found = dataset.cameras[name].serial if name in dataset.cameras else "missing"
-    return _yes_no(
+    return yes_no(
         name,
         "is the device of the cell file",
         expected == found,
@@ -111,7 +72,7 @@ def _camera_checks(cell: CellSettings, name: str, record: SolutionRecord) -> lis
     limits, found = cell.limits, record.cameras[name]
     total = found.views + found.rejected_views
     return [
-        _below(
+        below(
             name,
             "reprojection error",
             found.reprojection_px,
@@ -120,7 +81,7 @@ def _camera_checks(cell: CellSettings, name: str, record: SolutionRecord) -> lis
             "Wrong intrinsics, a bent board or blurred images. Check the camera's intrinsics; "
             "solve with --refine-intrinsics; collect again.",
         ),
-        _below(
+        below(
             name,
             "held-out position error",
             found.position_error_mm,
@@ -129,7 +90,7 @@ def _camera_checks(cell: CellSettings, name: str, record: SolutionRecord) -> lis
             "The answer does not carry over to new poses. Collect more poses, wider spread; check "
             "that the board sits tight in the gripper and the TCP of the controller is right.",
         ),
-        _below(
+        below(
             name,
             "held-out orientation error",
             found.orientation_error_deg,
@@ -137,7 +98,7 @@ def _camera_checks(cell: CellSettings, name: str, record: SolutionRecord) -> lis
             "deg",
             "As for the position; bring the board nearer to this camera.",
         ),
-        _below(
+        below(
             name,
             "95 % uncertainty in the workspace",
             found.position_uncertainty_mm,
@@ -145,7 +106,7 @@ def _camera_checks(cell: CellSettings, name: str, record: SolutionRecord) -> lis
             "mm",
             "The poses do not determine this camera well enough. Collect more views of it.",
         ),
-        _below(
+        below(
             name,
             "share of rejected views",
             found.rejected_views / max(total, 1),
@@ -161,7 +122,7 @@ def _drift(limits: VerdictLimits, name: str, found: CameraSolution) -> Check:
     moved = found.drift_significance > _DRIFT_SIGNIFICANCE
     size = found.drift_mm if moved else 0.0
     limit = limits.moved_mm / 2
-    return _below(
+    return below(
         name,
         "step while collecting",
         size,
@@ -195,7 +156,7 @@ def _place_checks(cell: CellSettings, found: Mapping[str, FloatArray]) -> list[C
                     "cables or the serial numbers in the cell file, and collect again."
                 )
         checks.append(
-            _below(
+            below(
                 name,
                 "distance from its nominal place",
                 distance,
@@ -205,7 +166,7 @@ def _place_checks(cell: CellSettings, found: Mapping[str, FloatArray]) -> list[C
             )
         )
         checks.append(
-            _below(
+            below(
                 name,
                 "turn from its nominal direction",
                 angle,
@@ -222,7 +183,7 @@ def _common_checks(limits: VerdictLimits, record: SolutionRecord) -> list[Check]
     # Only what is certain counts against the board: two standard deviations are allowed for.
     certain = max(0.0, percent - 200 * record.board_scale_sigma)
     checks = [
-        _below(
+        below(
             "board",
             "size of the print against its definition",
             certain,
@@ -231,7 +192,7 @@ def _common_checks(limits: VerdictLimits, record: SolutionRecord) -> list[Check]
             f"The print is {100 * record.board_scale:.2f} % of its stated size. Measure it and put "
             "the true square_m and marker_m into the cell file, or print at 100 %; collect again.",
         ),
-        _below(
+        below(
             "robot",
             "spread of its own position error",
             record.robot_position_noise_mm,
@@ -243,7 +204,7 @@ def _common_checks(limits: VerdictLimits, record: SolutionRecord) -> list[Check]
     ]
     if record.cross_camera_board_mm is not None:
         checks.append(
-            _below(
+            below(
                 "cameras",
                 "disagreement on the board",
                 record.cross_camera_board_mm,
@@ -260,7 +221,7 @@ def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
     checks = []
     for name, view in scene.views.items():
         checks.append(
-            _below(
+            below(
                 name,
                 "table plane",
                 view.table.worst_mm(workspace),
@@ -271,7 +232,7 @@ def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
             )
         )
         checks.append(
-            _below(
+            below(
                 name,
                 "depth scale error",
                 100 * abs(view.correction.scale - 1.0 + view.correction.offset_m / 0.9),
@@ -284,7 +245,7 @@ def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
         )
     if len(scene.views) > 1:
         checks.append(
-            _below(
+            below(
                 "cameras",
                 "disagreement over the workspace",
                 scene.cross_camera_mm,
@@ -295,7 +256,7 @@ def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
             )
         )
         checks.append(
-            _below(
+            below(
                 "cameras",
                 "disagreement on the blocks",
                 scene.block_shift_mm,
@@ -312,16 +273,6 @@ def _age(limits: VerdictLimits, created_utc: str, now: datetime | None) -> Check
     created = datetime.fromisoformat(created_utc.replace("Z", "+00:00"))
     moment = now or datetime.now(timezone.utc)
     days = max(0.0, (moment - created).total_seconds() / 86400.0)
-    return _below(
+    return below(
         "data", "age", days, limits.valid_for_days, "days", "The data are stale. Collect again."
     )
-
-
-def _below(subject: str, name: str, value: float, limit: float, unit: str, advice: str) -> Check:
-    """A value that must not exceed its limit; what could not be measured does not pass."""
-    passed = math.isfinite(value) and value <= limit
-    return Check(subject, name, float(value), limit, unit, passed, "" if passed else advice)
-
-
-def _yes_no(subject: str, name: str, passed: bool, advice: str) -> Check:
-    return Check(subject, name, float(not passed), 0.0, "", passed, "" if passed else advice)

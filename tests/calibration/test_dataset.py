@@ -10,7 +10,8 @@ import pytest
 from calibration_cells import LENS
 
 from equi_calibration.board import BoardSpec
-from equi_calibration.dataset import CameraRecord, DatasetWriter, load_dataset
+from equi_calibration.dataset import CameraRecord, load_dataset
+from equi_calibration.dataset_writer import DatasetWriter
 from equi_calibration.errors import DatasetError, ForeignImagesError
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from equi_calibration.cell_file import CellSettings
 from equi_calibration.collect import Progress, add_scene, collect_dataset
-from equi_calibration.dataset import SYNTHETIC_SERIAL, Dataset, DatasetWriter
+from equi_calibration.dataset import SYNTHETIC_SERIAL, Dataset
+from equi_calibration.dataset_writer import DatasetWriter
 from equi_calibration.errors import DatasetError
 from equi_calibration.poses import plan_poses
 from equi_calibration.simulation.cell import Imperfections, SimulatedCell, Truth
