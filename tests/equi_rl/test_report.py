@@ -58,7 +58,7 @@ def test_the_table_tells_the_ratio_and_marks_unfinished_runs(tmp_path):
     # Equi-RA2C reaches 0.95 at the 4th evaluation, RA2C at the 10th
     assert "| CarFlag-1D, 50 apart | **ratio** |  |  |  | 3.0 | 2.5 | 2.5 |" in text
     assert "0.01M *" in text
-    assert "0.75 ± 0.25 | 0.99 ± 0.03 |" in text
+    assert "0.75 ± 0.25 | 0.99 ± 0.03 | 1.00 |" in text
 
 
 def test_a_baseline_that_never_arrives_gives_a_bound(tmp_path):
@@ -91,6 +91,7 @@ def test_real_runs_become_a_report(tmp_path):
     assert len(collect(tmp_path / "runs")) == 2
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "images" / "carflag_main.png").stat().st_size > 1000
+    assert "The 4 finished runs took" in (tmp_path / "out" / "carflag_results.md").read_text()
 
 
 @pytest.mark.parametrize("which", [[], ["--runs", "a", "--curves", "b"]])

@@ -87,6 +87,40 @@ def collect(folder: Path) -> dict[Case, Curves]:
     return _group(rows)
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a finished run took."""
+
+    case: Case
+    learners: int
+    steps: int  # of all learners together
+    wall_s: float
+    cpu_s: float
+
+
+def collect_costs(folder: Path) -> list[Cost]:
+    """Costs of every finished CarFlag run below a folder."""
+    costs = []
+    for config in sorted(folder.rglob("config.json")):
+        run_folder = RunFolder(config.parent)
+        values = run_folder.read_config().get("config", {})
+        if "domain" not in values or not run_folder.is_finished:
+            continue
+        run, summary = CarFlagRun.from_json(values), run_folder.read_summary()
+        learners = len(run.seeds)
+        case = Case(run.domain, run.size, run.offset, run.agent)
+        costs.append(
+            Cost(
+                case,
+                learners,
+                learners * summary["steps"],
+                summary["seconds"],
+                summary["cpu_seconds"],
+            )
+        )
+    return costs
+
+
 def write_csv(curves: dict[Case, Curves], path: Path) -> None:
     """One row per evaluation, enough to redraw every figure."""
     with open(path, "w", newline="") as file:

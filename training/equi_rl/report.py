@@ -19,7 +19,18 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from equi_rl.curves import Case, Curves, CurvesError, collect, read_csv, write_csv
+from equi_rl.curves import (
+    Case,
+    Cost,
+    Curves,
+    CurvesError,
+    collect,
+    collect_costs,
+    read_csv,
+    write_csv,
+)
+from equi_rl.envs.carflag import CarFlag1D, CarFlag2D, World
+from equi_rl.envs.carflag_bounds import best_success
 from equi_rl.experiments import MAIN_1D_SIZE, MAIN_2D_SIZE, OFFSETS_1D, OFFSETS_1D_SIZE, OFFSETS_2D
 from equi_rl.robot_report import collect_robot_runs, write_robot_report
 from equi_rl.run_folder import RunFolderError
@@ -81,19 +92,20 @@ def _write_all(command: ReportCommand) -> list[Path]:
     panels = collect_robot_runs(command.runs)
     written = write_robot_report(panels, command.out) if panels else []
     try:
-        written += write_report(collect(command.runs), command.out)
+        curves = collect(command.runs)
+        written += write_report(curves, command.out, collect_costs(command.runs))
     except CurvesError:
         if not panels:
             raise
     return written
 
 
-def write_report(curves: dict[Case, Curves], out: Path) -> list[Path]:
+def write_report(curves: dict[Case, Curves], out: Path, costs: Sequence[Cost] = ()) -> list[Path]:
     """Write table of curves, tables and figures; returns the files."""
     (out / "images").mkdir(parents=True, exist_ok=True)
     written = [out / "carflag_curves.csv", out / "carflag_results.md"]
     write_csv(curves, written[0])
-    written[1].write_text("\n".join(_tables(curves)) + "\n")
+    written[1].write_text("\n".join(_tables(curves) + _cost_table(costs)) + "\n")
     main_worlds = [("carflag-1d", MAIN_1D_SIZE, 0), ("carflag-2d", MAIN_2D_SIZE, 0)]
     symmetric = sorted({(c.domain, c.size, 0) for c in curves if c.offset == 0})
     figures = {
@@ -195,16 +207,53 @@ def _tables(curves: dict[Case, Curves]) -> list[str]:
         "",
         "### Imperfect symmetry",
         "",
-        "| world | agent | seeds | steps | success here | success in the paper |",
-        "|---|---|---|---|---|---|",
+        "| world | agent | seeds | steps | success here | success in the paper | best possible |",
+        "|---|---|---|---|---|---|---|",
     ]
     for (domain, offset), paper in PAPER_TABLE.items():
         size = OFFSETS_1D_SIZE if domain == "carflag-1d" else MAIN_2D_SIZE
         for agent, curve in _cases(curves, (domain, size, offset)).items():
             mean, deviation = paper[agent]
             published = f"{mean:.2f} ± {deviation:.2f}"
-            lines.append(_row(_world_name((domain, size, offset)), agent, curve, published))
+            best = f"{best_success(_world(domain, size, offset)):.2f}"
+            lines.append(_row(_world_name((domain, size, offset)), agent, curve, published, best))
     return lines
+
+
+def _cost_table(costs: Sequence[Cost]) -> list[str]:
+    """Speed by domain, size and agent, and the cost of everything."""
+    if not costs:
+        return []
+    lines = [
+        "",
+        "### Cost",
+        "",
+        "| world | agent | runs | steps/s of a processor core | steps/s of wall time |",
+        "|---|---|---|---|---|",
+    ]
+    kinds = sorted({(c.case.domain, c.case.size, c.case.agent) for c in costs})
+    for domain, size, agent in kinds:
+        own = [
+            c for c in costs if (c.case.domain, c.case.size, c.case.agent) == (domain, size, agent)
+        ]
+        steps = sum(c.steps for c in own)
+        cpu, wall = (steps / sum(getattr(c, name) for c in own) for name in ("cpu_s", "wall_s"))
+        runs = sum(c.learners for c in own)
+        name = _world_name((domain, size, 0))
+        lines.append(f"| {name} | {AGENT_NAMES[agent]} | {runs} | {cpu:,.0f} | {wall:,.0f} |")
+    steps, runs = sum(c.steps for c in costs), sum(c.learners for c in costs)
+    cpu_min, wall_min = (sum(getattr(c, n) for c in costs) / 60 for n in ("cpu_s", "wall_s"))
+    return [
+        *lines,
+        "",
+        f"The {runs} finished runs took {steps / 1e6:.0f} million steps, {cpu_min:.0f} minutes of",
+        f"processor time, and {wall_min:.0f} minutes of wall time if one job ran after the other.",
+        "Evaluations are included; seeds of one world and agent train side by side on one core.",
+    ]
+
+
+def _world(domain: str, size: int, offset: int) -> World:
+    return CarFlag1D(size, offset) if domain == "carflag-1d" else CarFlag2D(size, offset)
 
 
 def _row(world: str, agent: str, curve: Curves, *more: str) -> str:
