@@ -28,14 +28,19 @@ MOVED_M = 0.004
 """An object displaced by more than this is seen to be movable."""
 
 
+TIE_M = 0.02
+"""Objects whose distances differ by less are about equally near."""
+
+
 class FirstChoice(Enum):
     """How the first object to try is chosen."""
 
     RANDOM = "random"
     """By a fair coin, and kept for the task's number of steps if it turns out immovable."""
     NEAREST = "nearest"
-    """The one nearest to the gripper, left as soon as an attempt has visibly failed: what a policy
-    that sees only observations could do as well, so it can be imitated."""
+    """The one nearest to the gripper, and of two about equally near the one on the right, left as
+    soon as an attempt has visibly failed: what a policy that sees only observations could do as
+    well, so it can be imitated."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Expert:
         if self._config.first_choice is FirstChoice.RANDOM:
             target = int(rng.integers(len(state.scene.objects)))
         else:
-            target = _nearest(state)
+            target = _nearest_or_right(state)
         return self.start_with(state, target)
 
     def start_with(self, state: WorldState, target: int) -> ExpertMemory:
@@ -166,7 +171,7 @@ class Expert:
             rose = state.tcp_position_m[2] > memory.last_tcp_z_m + 0.02
             slipped = state.holding and rose and state.held_object is None
             return near if (lost and rose) or slipped else None
-        low = state.tcp_position_m[2] < 0.05
+        low = state.tcp_position_m[2] < 0.06
         return near if state.blocked and low else None
 
 
@@ -221,3 +226,15 @@ def _distance(state: WorldState, index: int) -> float:
 
 def _nearest(state: WorldState) -> int:
     return min(range(len(state.scene.objects)), key=lambda index: _distance(state, index))
+
+
+def _nearest_or_right(state: WorldState) -> int:
+    """The nearest object; one to the right of the other, seen from the gripper, counts as nearer.
+
+    A difference of millimetres cannot be seen. Right and left can, and turn with the scene.
+    """
+    x, y, _ = state.tcp_position_m
+    (ax, ay, _), (bx, by, _) = _places(state)
+    turn_m2 = (ax - x) * (by - y) - (ay - y) * (bx - x)
+    right = 0 if turn_m2 > 0.0 else 1
+    return right if _distance(state, right) < _distance(state, 1 - right) + TIE_M else 1 - right

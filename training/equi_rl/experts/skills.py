@@ -98,26 +98,24 @@ def push(
     direction = line / max(float(np.linalg.norm(line)), 1e-9)
     across = np.array([-direction[1], direction[0]])
     yaw = math.atan2(across[1], across[0])
+    misturned_rad = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad)))
     from_block = tcp[:2] - block
     along_m, aside_m = float(from_block @ direction), float(from_block @ across)
     box = contract.workspace
     behind = np.clip(block - direction * STAND_OFF_M, box.lower_m[:2], box.upper_m[:2])
-    turned = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad))) < 0.2
-    low = tcp[2] < PUSH_HEIGHT_M + 0.02
-    if low and turned and along_m < -0.02 and abs(aside_m) < PUSH_CORRIDOR_M:
-        ahead = block + direction * (along_m + 0.05)
-        # Shortened as a vector, so that the push keeps its direction.
-        step = ahead - tcp[:2]
-        step *= min(1.0, contract.action.max_step_m / max(float(np.abs(step).max()), 1e-9))
-        target = tcp[:2] + step
-        return Goal((float(target[0]), float(target[1]), PUSH_HEIGHT_M), yaw, closedness)
-    over = float(np.linalg.norm(behind - tcp[:2])) < 0.01 and turned
-    if over:
-        return Goal((float(behind[0]), float(behind[1]), PUSH_HEIGHT_M), yaw, closedness)
-    if tcp[2] < TRAVEL_HEIGHT_M - 0.03:
-        # Rise first: a sideways move down here would sweep over the block.
-        return Goal((float(tcp[0]), float(tcp[1]), TRAVEL_HEIGHT_M), yaw, closedness)
-    return Goal((float(behind[0]), float(behind[1]), TRAVEL_HEIGHT_M), yaw, closedness)
+    approach = _down_a_funnel(tcp, behind, misturned_rad, PUSH_HEIGHT_M, TRAVEL_HEIGHT_M, 0.01)
+    ahead = block + direction * (along_m + 0.05)
+    # Shortened as a vector, so that the push keeps its direction.
+    step = ahead - tcp[:2]
+    step *= min(1.0, contract.action.max_step_m / max(float(np.abs(step).max()), 1e-9))
+    advance = np.array([*(tcp[:2] + step), PUSH_HEIGHT_M])
+    ready = (
+        _fades(tcp[2], PUSH_HEIGHT_M + 0.02, PUSH_HEIGHT_M + 0.045)
+        * _fades(misturned_rad, 0.2, 0.35)
+        * _fades(abs(aside_m), PUSH_CORRIDOR_M, PUSH_CORRIDOR_M + 0.02)
+        * _fades(along_m, -0.02, 0.0)
+    )
+    return _blended(approach, advance, ready, yaw, closedness)
 
 
 def open_drawer(state: WorldState, index: int) -> Goal:
@@ -127,19 +125,54 @@ def open_drawer(state: WorldState, index: int) -> Goal:
     inwards = np.array(drawer.heading)
     hook = handle + inwards * BEHIND_BAR_M
     yaw = drawer.yaw_rad + math.pi / 2
+    misturned_rad = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad)))
     tcp = np.array(state.tcp_position_m)
     from_handle = tcp[:2] - handle
     behind_m = float(from_handle @ inwards)
     aside_m = float(from_handle @ np.array([-inwards[1], inwards[0]]))
-    turned = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad))) < 0.15
-    closed = state.scene.opening < 0.1
-    low = tcp[2] < HOOK_HEIGHT_M + 0.012
-    if low and turned and 0.005 < behind_m < 0.045 and abs(aside_m) < 0.02:
-        pull = tcp[:2] - inwards * 0.05
-        return Goal((float(pull[0]), float(pull[1]), HOOK_HEIGHT_M), yaw, CLOSED)
-    over = float(np.linalg.norm(hook - tcp[:2])) < HOOK_ALIGNED_M and turned and closed
-    height = HOOK_HEIGHT_M if over else HOOK_HEIGHT_M + ABOVE_HOOK_M
-    if not over and tcp[2] < 0.07:
-        # Rise first: down here the handle or the cabinet may be in the way.
-        return Goal((float(tcp[0]), float(tcp[1]), HOOK_HEIGHT_M + ABOVE_HOOK_M), yaw, CLOSED)
-    return Goal((float(hook[0]), float(hook[1]), height), yaw, CLOSED)
+    above_m = HOOK_HEIGHT_M + ABOVE_HOOK_M
+    approach = _down_a_funnel(tcp, hook, misturned_rad, HOOK_HEIGHT_M, above_m, HOOK_ALIGNED_M)
+    if state.scene.opening > 0.1:
+        approach[2] = above_m  # open fingers do not fit behind the bar
+    pull = np.array([*(tcp[:2] - inwards * 0.05), HOOK_HEIGHT_M])
+    ready = (
+        _fades(tcp[2], HOOK_HEIGHT_M + 0.008, HOOK_HEIGHT_M + 0.02)
+        * _fades(misturned_rad, 0.15, 0.3)
+        * _fades(abs(aside_m), 0.02, 0.035)
+        * _fades(-behind_m, -0.005, 0.0)
+        * _fades(behind_m, 0.045, 0.055)
+    )
+    return _blended(approach, pull, ready, yaw, CLOSED)
+
+
+def _down_a_funnel(
+    tcp: FloatArray,
+    place_xy_m: FloatArray,
+    misturned_rad: float,
+    low_m: float,
+    high_m: float,
+    aligned_m: float,
+) -> FloatArray:
+    """Next position (3,) on the way down to a place that is come to from above.
+
+    The height to be at grows with the distance from the place and with the angle still to turn;
+    below it the gripper rises before it moves on. Everything changes gradually with the state: a
+    learner that sees it with the precision of a pixel can follow.
+    """
+    away_m = float(np.linalg.norm(place_xy_m - tcp[:2]))
+    share = max(1.0 - _fades(away_m, aligned_m, 0.04), 1.0 - _fades(misturned_rad, 0.15, 0.45))
+    height_m = low_m + share * (high_m - low_m)
+    sideways = _fades(height_m - tcp[2], 0.01, 0.04)
+    return np.array([*(tcp[:2] + sideways * (place_xy_m - tcp[:2])), height_m])
+
+
+def _fades(value: float, full: float, none: float) -> float:
+    """1 up to `full`, 0 from `none` on, and linear between."""
+    return min(max((none - value) / (none - full), 0.0), 1.0)
+
+
+def _blended(
+    early: FloatArray, late: FloatArray, share: float, yaw_rad: float, closedness: float
+) -> Goal:
+    x, y, z = (float(value) for value in early + share * (late - early))
+    return Goal((x, y, z), yaw_rad, closedness)
