@@ -185,7 +185,7 @@ class World:
         # lies mid-way through the physics steps of its tick is followed without lead or lag.
         targets = path - steps * (config.steps_per_command + 1) / (2 * config.steps_per_command)
         self.spent.kinematics_s += time.perf_counter() - began
-        self._solve_finely(self.gripper.holding)
+        self.solve_finely(self.gripper.holding)
         left_out = min(len(path), round(unfinished_s / tick_s))
         for tick, (joints, speed) in enumerate(
             zip(targets[: len(path) - left_out].tolist(), speeds.tolist(), strict=False)
@@ -196,7 +196,7 @@ class World:
                 lag_m = self._lag_m(path[tick])
                 if lag_m > config.blocked_lag_m:
                     return self._stop_on_path(target)
-                self._solve_finely(self.gripper.holding or lag_m > config.resisted_lag_m)
+                self.solve_finely(self.gripper.holding or lag_m > config.resisted_lag_m)
             if tick % 4 == 3:
                 self.gripper.update(4 * tick_s)
         self.arm.set_joint_targets(path[-1].tolist())
@@ -221,7 +221,7 @@ class World:
             self.gripper.update(tick_s)
             if self.gripper.settled:
                 return
-            self._solve_finely(self.gripper.resisted)
+            self.solve_finely(self.gripper.resisted)
             self._advance(self.config.steps_per_command)
         self.gripper.update(tick_s)
 
@@ -279,7 +279,8 @@ class World:
         for item in self.objects:
             item.pose()
 
-    def _solve_finely(self, finely: bool) -> None:
+    def solve_finely(self, finely: bool) -> None:
+        """Choose how exactly contacts are solved from now on: a squeezed object needs it."""
         config = self.config
         wanted = config.contact_solver_iterations if finely else config.free_solver_iterations
         if wanted != self._iterations:

@@ -116,7 +116,7 @@ class RobotiqClient:
         self._set(ACT=1)
         self._wait_for("STA", _ACTIVE, deadline_s)
 
-    def move(self, closedness: float, speed: int = 255, force: int = 20) -> None:
+    def move(self, closedness: float, speed: int = 255, force: int = 0) -> None:
         """Start to move to a closedness, 0 open .. 1 closed; returns when the request is taken.
 
         Args:

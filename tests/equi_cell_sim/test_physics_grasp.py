@@ -1,0 +1,65 @@
+"""Specification of grasps in the emulated cell: what is held stays held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equi_cell_sim.ur_controller.physics_arm import PhysicsArm
+from equi_core.geometry import top_down_pose
+from equi_core.ur5_kinematics import inverse_near
+from equi_rl.sim.robot_model import TCP_FROM_TOOL0_M
+
+PERIOD_S = 0.008
+BLOCK_XY_M = (0.55, 0.05)
+
+
+def joints_at(arm, height_m, yaw_rad):
+    base_from_tool0 = top_down_pose(np.array([*BLOCK_XY_M, height_m]), yaw_rad)
+    base_from_tool0[:3, 3] -= base_from_tool0[:3, 2] * TCP_FROM_TOOL0_M
+    return inverse_near(base_from_tool0, arm.joints_rad)
+
+
+def move(arm, height_m, yaw_rad, duration_s):
+    """Along a smooth line in joint space, as the controller would stream it."""
+    start, end = arm.joints_rad.copy(), joints_at(arm, height_m, yaw_rad)
+    for share in np.linspace(0.0, 1.0, round(duration_s / PERIOD_S)):
+        smooth = 10 * share**3 - 15 * share**4 + 6 * share**5
+        arm.follow(start + smooth * (end - start), np.zeros(6), PERIOD_S)
+
+
+def wait(arm, duration_s):
+    joints = arm.joints_rad.copy()
+    for _ in range(round(duration_s / PERIOD_S)):
+        arm.follow(joints, np.zeros(6), PERIOD_S)
+
+
+@pytest.mark.parametrize("block_yaw_rad", [0.0, 0.25, -0.4])
+@pytest.mark.parametrize("force_n", [20.0, 37.0])
+def test_a_lifted_block_stays_in_the_fingers_through_motions_and_new_commands(
+    block_yaw_rad, force_n
+):
+    # Given a block between the fingers, not quite parallel to them
+    arm = PhysicsArm(125)
+    block = {
+        "kind": "block",
+        "position_m": [*BLOCK_XY_M, 0.025],
+        "yaw_rad": block_yaw_rad,
+        "movable": True,
+        "size_m": [0.05, 0.05, 0.05],
+        "mass_kg": 0.1,
+    }
+    arm.reset_scene({"objects": [block]})
+    arm.gripper.command(0.085, 0.15, force_n)
+    move(arm, 0.10, np.pi / 2, 1.0)
+    move(arm, 0.025, np.pi / 2, 0.5)
+    # when it is grasped, lifted in steps, and the gripper is told again to close at every step
+    arm.gripper.command(0.0, 0.15, force_n)
+    wait(arm, 0.7)
+    for height_m in (0.07, 0.12, 0.17):
+        move(arm, height_m, np.pi / 2, 0.5)
+        arm.gripper.command(0.001, 0.15, force_n)
+        wait(arm, 0.4)
+    # then it has come along.
+    assert arm.scene()["objects"][0]["position_m"][2] > 0.15
+    arm.close()
