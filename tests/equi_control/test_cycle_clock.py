@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +107,15 @@ def test_clocks_that_drift_apart_do_not_hold_up_the_stream() -> None:
             sent += 1
 
     assert sent == 100_000
+
+
+def test_a_late_package_does_not_shift_the_time_at_which_the_next_is_due() -> None:
+    clock = CycleClock(PERIOD_S)
+    clock.saw_cycle(0.0, 10.0)
+
+    clock.saw_cycle(PERIOD_S, 10.0 + PERIOD_S + 0.003)
+
+    assert clock.next_due_s(PERIOD_S) == pytest.approx(10.0 + 2 * PERIOD_S, abs=1e-4)
 
 
 def test_after_a_pause_the_next_pose_waits_for_two_cycles_and_begins_from_rest() -> None:

@@ -93,6 +93,7 @@ def test_after_a_stall_no_command_above_the_caps_reaches_the_arm(
 
     assert rig.driver.state is DriverState.HOLD
     assert outcomes == [Outcome.COMPLETED] * STALLS
-    # The stalls were there, in the middle of motions, and longer than a stutter.
-    assert figures.longest_hold_cycles >= 5
+    # The stalls were there, in the middle of motions, and much longer than a stutter.
+    assert figures.worst_gap_periods > 10
+    assert figures.held_cycles > 0
     assert keeps_caps(figures, rig.config.servo.limits), figures

@@ -135,3 +135,35 @@ def test_a_target_that_is_no_pose_is_refused_and_the_motion_goes_on(bad: tuple) 
         generator.retarget(bad)
 
     np.testing.assert_allclose(run_to_rest(generator)[-1], (0.55, 0.0, 0.1, 0.0), atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(target=box_pose, cycles=st.integers(1, 60))
+def test_a_motion_that_was_held_up_goes_on_from_rest_to_the_same_target(
+    target: tuple[float, ...], cycles: int
+) -> None:
+    generator = TrajectoryGenerator(LIMITS, PERIOD_S, START)
+    generator.retarget(target)
+    for _ in range(cycles):
+        generator.step()
+    held_at = generator.state.position
+
+    generator.resume_from_rest()
+    poses = run_to_rest(generator)
+
+    np.testing.assert_array_equal(poses[0], held_at)
+    np.testing.assert_allclose(poses[-1], target, atol=1e-9)
+    # The arm stood at the first pose for a while.
+    velocity = np.diff(np.concatenate([poses[:1], poses]), axis=0)[:, :3] / PERIOD_S
+    acceleration = np.diff(velocity, axis=0) / PERIOD_S
+    assert np.linalg.norm(velocity, axis=1).max() <= LIMITS.max_speed_m_s
+    assert np.linalg.norm(acceleration, axis=1).max(initial=0.0) <= LIMITS.max_acceleration_m_s2
+
+
+def test_nothing_happens_to_an_arm_at_its_target_that_is_told_to_go_on() -> None:
+    generator = TrajectoryGenerator(LIMITS, PERIOD_S, START)
+
+    generator.resume_from_rest()
+
+    assert generator.finished
+    np.testing.assert_array_equal(generator.step().position, START)

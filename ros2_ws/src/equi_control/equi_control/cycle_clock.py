@@ -46,6 +46,10 @@ class CycleClock:
         self.paused |= now_s - self._seen_s > _PAUSE_PERIODS * self._period_s
         self._seen_s = now_s
 
+    def next_due_s(self, controller_time_s: float) -> float:
+        """When the package after that of `controller_time_s` should be here, by our clock."""
+        return controller_time_s + self._offset_s + self._period_s
+
     def may_send(self, controller_time_s: float) -> bool:
         """Whether the cycle `controller_time_s` or one before it has read the newest pose."""
         since_s = controller_time_s + self._offset_s - self._handed_over_s

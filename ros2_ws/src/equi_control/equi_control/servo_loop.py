@@ -119,13 +119,13 @@ class _ServoLoop:
             fresh = self._link.wait_for_cycle(answered_s, timeout_s=self._period_s)
             arrived_s = time.monotonic()
             self._late_cycles += arrived_s - deadline_s > self._period_s / 2
-            deadline_s = arrived_s + self._period_s
             self._take_commands()
             if self._ended():
                 return
             reading = self._link.read()
             if fresh:
                 self._clock.saw_cycle(reading.controller_time_s, time.monotonic())
+            deadline_s = self._clock.next_due_s(reading.controller_time_s)
             problem = problem_of(reading, self._config.max_state_age_s)
             if problem is Problem.NONE and self._streamer is not None:
                 problem = self._stream(self._streamer, reading, fresh=fresh)

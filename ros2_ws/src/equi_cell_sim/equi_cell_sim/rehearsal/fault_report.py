@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="equi-faults",
         description=__doc__,
-        epilog="Example: equi-faults --only 'protective stop'",
+        epilog="Example: ros2 run equi_cell_sim equi-faults --only 'protective stop'",
     )
     parser.add_argument("--only", help="run the faults whose name contains this")
     parser.add_argument("--arm", choices=("kinematic", "physics"), default="kinematic")

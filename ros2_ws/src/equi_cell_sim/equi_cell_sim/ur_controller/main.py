@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="equi-ur-emulator",
         description=__doc__,
-        epilog="Example: equi-ur-emulator --address 127.0.0.2 --arm physics",
+        epilog="Example: ros2 run equi_cell_sim equi-ur-emulator --address 127.0.0.2 --arm physics",
     )
     parser.add_argument("--address", default="127.0.0.2", help="loopback address of this robot")
     parser.add_argument("--arm", choices=("kinematic", "physics"), default="kinematic")
