@@ -234,23 +234,37 @@ def _facing(
 def _short_tour(cell: CellSettings, poses: list[PlannedPose]) -> list[PlannedPose]:
     """Nearest neighbour in joint space over clear ways; poses without a clear way are left out.
 
-    The first pose is the one nearest to the ready posture, from which the tour is entered.
+    The first pose is the one nearest to the ready posture, from which the tour is entered, and over
+    which it goes on where no other pose has a clear way from the last one.
     """
     if not poses:
         return []
     ready = np.asarray(ur5_kinematics.HOME_RAD)
     left = sorted(poses, key=lambda pose: float(np.abs(pose.joints_rad - ready).max()))
     tour = [left.pop(0)]
+    longest = list(tour)
     while left:
         here = tour[-1].joints_rad
-        left.sort(key=lambda pose: float(np.abs(pose.joints_rad - here).max()))
-        clear = next(
-            (i for i, pose in enumerate(left) if path_is_clear(cell, here, pose.joints_rad)), None
-        )
-        if clear is None:
+        clear = _nearest_clear(cell, here, left)
+        if clear is None and path_is_clear(cell, here, ready):
+            clear = _nearest_clear(cell, ready, left)
+        if clear is not None:
+            tour.append(clear)
+            left.remove(clear)
+            longest = max(longest, list(tour), key=len)
+        elif len(tour) > 1:
+            tour.pop()  # a dead end: the tour goes on from the stop before it
+        else:
             break
-        tour.append(left.pop(clear))
-    return tour
+    return longest
+
+
+def _nearest_clear(
+    cell: CellSettings, here: FloatArray, poses: list[PlannedPose]
+) -> PlannedPose | None:
+    """The pose nearest in joint space to which the straight way is clear."""
+    ordered = sorted(poses, key=lambda pose: float(np.abs(pose.joints_rad - here).max()))
+    return next((pose for pose in ordered if path_is_clear(cell, here, pose.joints_rad)), None)
 
 
 def _distance_to_segment(points: FloatArray, start: FloatArray, end: FloatArray) -> float:
