@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
-
 import equi_calibration
 from equi_calibration.cell_file import CellSettings
 from equi_calibration.checks import Verdict
@@ -104,14 +102,3 @@ def result_path(results: Path, cell: str) -> Path:
 
 def _finite(value: float) -> float:
     return float(value) if math.isfinite(value) else _NOT_MEASURED
-
-
-def uncertainty_table(record: SolutionRecord) -> dict[str, tuple[float, float]]:
-    """Per camera, 95 % position [mm] and angle [deg] uncertainty."""
-    return {
-        name: (
-            float(np.round(camera.position_uncertainty_mm, 3)),
-            float(np.round(camera.rotation_uncertainty_deg, 4)),
-        )
-        for name, camera in record.cameras.items()
-    }
