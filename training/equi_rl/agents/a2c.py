@@ -234,16 +234,18 @@ class A2CLearners:
         self, weights: Weights, memory: PictureMemory | None, rollout: _Rollout
     ) -> tuple[Tensor, Tensor]:
         """What was played as a function of the weights: logits (T, L, N, A), values (T, L, N)."""
-        time_first = (len(self.seeds), self.config.rollout_steps, self.config.envs, -1)
+        learner_first = (len(self.seeds), self.config.rollout_steps, self.config.envs, -1)
         if memory is None:
             seen = torch.from_numpy(np.concatenate(rollout.observations, axis=1))
             percepts = self.policy.perceive(weights, seen)
         else:
             percepts = memory.recall(weights, self.config.rollout_steps)
-        percepts = percepts.view(time_first).transpose(0, 1)
+        percepts = percepts.view(learner_first).transpose(0, 1)
         hidden = rollout.tape.hidden(percepts, weights["lstm_h"])
         logits, values = self.policy.heads(weights, hidden.transpose(0, 1).flatten(1, 2))
-        return logits.view(time_first).transpose(0, 1), values.view(time_first[:3]).transpose(0, 1)
+        return logits.view(learner_first).transpose(0, 1), values.view(learner_first[:3]).transpose(
+            0, 1
+        )
 
     @torch.no_grad()
     def _time_out_values(
