@@ -140,7 +140,7 @@ def evaluation(value, cell, driver, folder):
             name="evaluator",
             arguments=arguments,
             output="screen",
-            emulate_tty=True,
+            emulate_tty=sys.stdout.isatty(),  # a live status line belongs on a terminal only
             on_exit=EmitEvent(event=Shutdown(reason="the evaluation has ended")),
         )
     ]
