@@ -32,6 +32,7 @@ _LINK_CLEARANCE_M = 0.08
 # place.
 _SQUARE_RESERVE = 1.15
 _TRIES_PER_POSE = 400
+_FEWEST_PER_CAMERA = 8
 _ARM_RADIUS_M = 0.10
 _COLUMN_RADIUS_M = 0.18
 _PATH_STEP_RAD = 0.05
@@ -82,10 +83,12 @@ def plan_poses(
     tour = _short_tour(cell, chosen)
     for camera in cell.names:
         facing = sum(pose.faces in (camera, ALL_CAMERAS) for pose in tour)
-        if facing < max(8, count // 4):
+        needed = max(_FEWEST_PER_CAMERA, count // 4)
+        if facing < needed:
             raise CollectError(
-                f"only {facing} reachable poses show the board to camera '{camera}'; widen "
-                "collect.board_box and tcp_box, or change collect.tcp_from_board in the cell file"
+                f"only {facing} of {count} planned poses show the board to camera '{camera}', "
+                f"{needed} are needed; ask for more poses (--poses), widen collect.board_box and "
+                "tcp_box, or change collect.tcp_from_board in the cell file"
             )
     return tour
 
