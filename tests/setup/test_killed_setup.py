@@ -139,24 +139,28 @@ def test_a_setup_killed_in_every_step_is_completed_by_the_next_run(
 ) -> None:
     generator = random.Random(f"seed {whom}")
     marker = checkout / ".cache" / "setup" / "running.json"
-    hit = []
-    for step in STEPS:
+    hit = set()
+    for number, step in enumerate(STEPS):
         setup = start_setup(checkout)
 
-        def step_has_begun(step: str = step, setup: subprocess.Popen[str] = setup) -> bool:
-            begun = marker.exists() and f'"step": "{step}"' in marker.read_text()
-            return begun or setup.poll() is not None
+        def running_step() -> str:
+            text = marker.read_text() if marker.exists() else ""
+            return next((name for name in STEPS if f'"step": "{name}"' in text), "")
+
+        def step_has_begun(number: int = number, setup: subprocess.Popen[str] = setup) -> bool:
+            # A busy machine may let a short step slip by; then the next one is hit.
+            return running_step() in STEPS[number:] or setup.poll() is not None
 
         wait_until(step_has_begun, PATIENCE_S, f"step {step} to begin")
         time.sleep(generator.uniform(0.0, 0.8))  # the moment within the step is left to chance
         if setup.poll() is None:
-            hit.append(step)
+            hit.add(running_step())
         if whom == "everything":
             for pid in _processes_in(checkout):
                 os.kill(pid, signal.SIGKILL)
         setup.kill()
         setup.communicate()
-    assert len(hit) >= len(STEPS) // 2  # else the kills came too late to mean anything
+    assert len(hit) >= len(STEPS) // 2, hit  # else the kills came too late to mean anything
     finish(start_setup(checkout))
     assert_complete(checkout)
     assert "nothing to do" in finish(start_setup(checkout))
