@@ -133,8 +133,9 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
 def parameters_of(module: nn.Module, prefix: str) -> dict[str, Tensor]:
     """Free parameters by dotted name; escnn's constant bases are rebuilt, not stored."""
+    # Cloned: actor and critic may share an encoder, and safetensors stores no memory twice.
     return {
-        f"{prefix}.{name}": parameter.detach().contiguous()
+        f"{prefix}.{name}": parameter.detach().clone(memory_format=torch.contiguous_format)
         for name, parameter in module.named_parameters()
     }
 
