@@ -152,6 +152,7 @@ def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
     from equi_interfaces.action import RunEpisode
     from equi_interfaces.msg import RobotState
     from rclpy.action import ActionClient
+    from rclpy.qos import qos_profile_sensor_data
 
     from equi_cell_sim.ur_controller.control_api import EmulatorClient
 
@@ -161,7 +162,11 @@ def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
     wait_until(lambda: client.wait_for_server(0.1), 60, "the RunEpisode action")
     client.send_goal_async(RunEpisode.Goal(episode_id="doomed", seed=1))
     ros_probe.wait_for_message(
-        RobotState, "/robot_state", lambda m: m.moving and m.episode_id == "doomed", timeout_s=120
+        RobotState,
+        "/robot_state",
+        lambda m: m.moving and m.episode_id == "doomed",
+        timeout_s=120,
+        qos=qos_profile_sensor_data,
     )
     policy = int(
         launched.wait_for_text(r"policy_node-\d+\]: process started with pid \[(\d+)\]")[1]
