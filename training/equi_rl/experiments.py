@@ -5,6 +5,7 @@ Order is priority: a grid that is stopped early has the most important runs.
 
 from __future__ import annotations
 
+from equi_rl.agents.a2c import A2CConfig
 from equi_rl.carflag_run import AGENTS, Agent, CarFlagRun, Domain
 
 SEEDS = (0, 1, 2, 3)
@@ -20,6 +21,12 @@ OFFSETS_1D_STEPS = 1_000_000
 CURVES_1D_STEPS = 800_000
 STEPS_2D = 2_000_000
 EVALUATIONS_PER_RUN = 50
+# In the grid a success is rare at first and there is no other reward: its advantages are small
+# beside the entropy bonus, and neither agent left the uniform policy for long.
+A2C: dict[Domain, A2CConfig] = {
+    "carflag-1d": A2CConfig(),
+    "carflag-2d": A2CConfig(normalise_advantages=True),
+}
 
 
 def carflag_grid() -> list[CarFlagRun]:
@@ -47,4 +54,5 @@ def _run(domain: Domain, size: int, offset: int, agent: str) -> CarFlagRun:
         seeds=SEEDS,
         steps=steps,
         evaluate_every=steps // EVALUATIONS_PER_RUN,
+        a2c=A2C[domain],
     )

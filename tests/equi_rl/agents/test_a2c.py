@@ -90,6 +90,27 @@ def test_the_value_after_a_time_out_is_that_of_the_final_observation_and_carried
     assert not np.delete(found, 3, axis=0).any()
 
 
+def test_advantages_are_normalised_within_each_learner_if_asked():
+    returns = torch.tensor([[[1.0, 3.0], [10.0, 50.0]], [[5.0, 7.0], [20.0, 0.0]]])  # T, L, N
+    values = torch.full_like(returns, 2.0)
+    plain, normal = (
+        learners_on(CarFlag1D(10), config=A2CConfig(normalise_advantages=on))._advantages(
+            returns, values
+        )
+        for on in (False, True)
+    )
+    assert torch.equal(plain, returns - 2.0)
+    spread = np.std([-1.0, 1.0, 3.0, 5.0], ddof=1)
+    np.testing.assert_allclose(normal[:, 0], np.array([[-3, -1], [1, 3]]) / spread, rtol=1e-4)
+    torch.testing.assert_close(normal.mean(dim=(0, 2)), torch.zeros(2), atol=1e-6, rtol=0)
+
+
+def test_a_rollout_in_which_nothing_differs_has_no_advantages():
+    learners = learners_on(CarFlag1D(10), config=A2CConfig(normalise_advantages=True))
+    nothing = torch.zeros(3, 2, 4)
+    assert torch.equal(learners._advantages(nothing, nothing), nothing)
+
+
 # --- updates --------------------------------------------------------------------------------------
 
 

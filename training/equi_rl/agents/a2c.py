@@ -6,6 +6,7 @@ One update of one learner, in the order of the code:
     n-step returns                  R_t = r_t + gamma (1 - terminated_t) R_{t+1},  R_T = V(h_T)
       a time-out ends the sum with  R_{t+1} = V(h after its last observation), or 0 if so set
     advantages                      A_t = R_t - V(h_t)          (no gradient through A_t)
+      if so set, over the rollout   A_t <- (A_t - mean A) / std A
     loss                            mean[ -A_t log pi(a_t|h_t) + c_v (R_t - V(h_t))^2 - c_e H(pi) ]
     clip the gradient's norm, RMSprop
 
@@ -32,6 +33,8 @@ from equi_rl.agents.picture_memory import PictureMemory
 from equi_rl.envs.carflag import STEP_LIMIT, World
 from equi_rl.envs.carflag_vector import VectorStep, make_vector
 
+_LEAST_DEVIATION = 1e-5  # of advantages; a rollout without any difference must not divide by zero
+
 
 class A2CError(ValueError):
     """An A2C setting that makes no sense."""
@@ -50,6 +53,9 @@ class A2CConfig:
     value_weight: float = 0.5  # c_v
     entropy_weight: float = 0.01  # c_e
     max_gradient_norm: float = 0.5
+    normalise_advantages: bool = (
+        False  # where rewards are rare, or the entropy bonus outweighs them
+    )
     bootstrap_time_outs: bool = True  # value what a cut-off episode would still have earned
 
     def __post_init__(self) -> None:
@@ -133,7 +139,7 @@ class A2CLearners:
         rollout = self._play(weights, memory)
         logits, values = self._differentiable(weights, memory, rollout)
         returns = self._returns(rollout)
-        advantages = returns - values.detach()
+        advantages = self._advantages(returns, values.detach())
         log_policy = logits.log_softmax(dim=-1)
         actions = torch.from_numpy(rollout.actions).unsqueeze(-1)
         chosen = log_policy.gather(-1, actions).squeeze(-1)
@@ -286,6 +292,14 @@ class A2CLearners:
             following = step.reward + self.config.discount * ~step.terminated * following
             returns[time] = following
         return torch.from_numpy(returns)
+
+    def _advantages(self, returns: Tensor, values: Tensor) -> Tensor:
+        """A_t of (T, L, N) returns and values; each learner's are normalised on their own."""
+        advantages = returns - values
+        if not self.config.normalise_advantages:
+            return advantages
+        deviation, mean = torch.std_mean(advantages, dim=(0, 2), keepdim=True)
+        return (advantages - mean) / (deviation + _LEAST_DEVIATION)
 
     @torch.no_grad()
     def _descend(self, gradient: Tensor) -> Tensor:
