@@ -155,12 +155,14 @@ def curve(levels: list[Level], actor: str) -> Figure:
     low = rates - np.array([level.success_low for level in levels])
     high = np.array([level.success_high for level in levels]) - rates
     bars = np.maximum([low, high], 0.0)
+    counts = sorted({level.episodes for level in levels})
+    episodes = " to ".join(str(count) for count in (counts[0], counts[-1])[: len(counts)])
     left.errorbar(x, rates, yerr=bars, marker="o", capsize=3, color="#2a7f9e")
     left.set(
         xlabel="each camera displaced by [mm]",
         ylabel="success",
         ylim=(0, 1.03),
-        title=f"{actor}, {levels[0].episodes} episodes each",
+        title=f"{actor}, {episodes} episodes each",
     )
     right.plot(x, [level.image_error_mm for level in levels], marker="o", color="#d1495b")
     right.set(
@@ -183,7 +185,7 @@ def _parse(options: list[str]) -> argparse.Namespace:
     parser.add_argument("--levels-mm", type=float, nargs="+", default=[0, 2, 5, 10, 20])
     parser.add_argument("--episodes", type=int, default=50)
     parser.add_argument("--scenes", type=int, default=20, help="for the error of the image")
-    parser.add_argument("--policy", type=Path, default=None, help="models/block_picking if absent")
+    parser.add_argument("--policy", type=Path, default=None, help="folder; models/block_picking")
     parser.add_argument("--expert", action="store_true", help="the expert that looks, no policy")
     parser.add_argument("--picture", type=Path, default=None, help="write the curve as PNG")
     parsed = parser.parse_args(options)
