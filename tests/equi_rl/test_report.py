@@ -68,6 +68,14 @@ def test_a_baseline_that_never_arrives_gives_a_bound(tmp_path):
     assert "| > 3.3 | > 2.5 | > 2.5 |" in (tmp_path / "carflag_results.md").read_text()
 
 
+def test_a_baseline_that_was_cut_short_gives_no_bound(tmp_path):
+    cases = two_agents()
+    never = curves(rising_at(11), rising_at(11), planned=20_000)
+    cases[Case("carflag-1d", 50, 0, "ra2c")] = never
+    write_report(cases, tmp_path)
+    assert "| **ratio** |  |  |  | - | - | - |" in (tmp_path / "carflag_results.md").read_text()
+
+
 def test_curves_survive_their_table_and_can_be_redrawn(tmp_path):
     write_csv(two_agents(), tmp_path / "curves.csv")
     loaded = read_csv(tmp_path / "curves.csv")

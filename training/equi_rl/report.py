@@ -279,7 +279,8 @@ def _ratio_text(cases: dict[str, Curves], level: float) -> str:
         return "-"
     if np.isfinite(plain):
         return f"{plain / ours:.1f}"
-    return f"> {cases['ra2c'].steps[-1] / ours:.1f}"
+    # A run that was cut short may yet get there: it bounds nothing.
+    return f"> {cases['ra2c'].steps[-1] / ours:.1f}" if cases["ra2c"].is_complete else "-"
 
 
 if __name__ == "__main__":
