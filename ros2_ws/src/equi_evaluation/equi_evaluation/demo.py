@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A domain of its own: the demonstration must not command a robot that is also running.
         "ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID", str(100 + os.getpid() % 100)),
     }
-    who = f"the trained policy in {model.name}/"
+    who = f"the trained policy in models/{model.name}"
     if driver == "expert":
         who = f"the scripted EXPERT (no trained policy at models/{options.task})"
     console.print(f"[bold]{options.task}[/] in the simulated cell, driven by {who}")
