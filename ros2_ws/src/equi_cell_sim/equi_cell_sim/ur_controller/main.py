@@ -106,17 +106,27 @@ class EmulatedRobot:
         if self._boot_until_s is not None and time.monotonic() >= self._boot_until_s:
             self._boot_until_s = None
             self.network.open(but=Service.CONTROL_API)
+        self._publish()
         self.controller.cycle()
         self._robotiq.advance(self.controller.period_s)
+        self.network.pump()
+
+    def _publish(self) -> None:
+        """Send the state at the beginning of this cycle, before anything is computed.
+
+        A client that has it knows that what it sent before is being read, and has the whole period
+        to answer.
+        """
         sessions = self.network.sessions(Service.RTDE)
-        if sessions:
-            values = self.controller.variables()
-            message, self.controller.message = self.controller.message, None
-            for session in sessions:
-                if isinstance(session, RtdeSession):
-                    if message is not None:
-                        session.send_text(message)
-                    session.publish(values)
+        if not sessions:
+            return
+        values = self.controller.variables()
+        message, self.controller.message = self.controller.message, None
+        for session in sessions:
+            if isinstance(session, RtdeSession):
+                if message is not None:
+                    session.send_text(message)
+                session.publish(values)
         self.network.pump()
 
     def _note_lateness(self, late_s: float) -> None:
