@@ -5,12 +5,13 @@ Prints one JSON line with its own process id and that of its servo process once 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import time
 
-from equi_control.driver import Driver
+from equi_control.driver import Driver, Refused
 from equi_control.driver_config import DriverConfig
 from equi_control.driver_state import DriverState
 from equi_control.link_config import LinkConfig
@@ -27,8 +28,8 @@ def main(arguments: list[str]) -> int:
     step = 0
     while driver.state is not DriverState.FAULT:
         driver.poll()
-        if driver.state is DriverState.IDLE and driver.last is not None:
-            if int(driver.last["phase"]) == 1:
+        if driver.state is DriverState.IDLE:
+            with contextlib.suppress(Refused):  # not connected yet: ask again
                 driver.activate()
         elif driver.state is DriverState.HOLD:
             if step == 0:
