@@ -1,4 +1,4 @@
-"""Error of a solution against a known truth, and whether its uncertainty covers it."""
+"""Error of a solution against a known truth, whether its uncertainty covers it, and its radius."""
 
 from __future__ import annotations
 
@@ -45,3 +45,15 @@ def camera_error(
         float(np.degrees(np.linalg.norm(rotvec))),
         float(error @ np.linalg.solve(covariance, error)),
     )
+
+
+def radius_95(covariance: FloatArray) -> float:
+    """Length that a normal error with this covariance (3, 3) exceeds once in 20 times.
+
+    Twice the worst axis' standard deviation would not do: that covers one axis, and the error has
+    three. The squared length is taken as a scaled chi-square with the same mean and variance
+    (Satterthwaite), right to about 1 % for any ratio of the axes.
+    """
+    total, squares = float(np.trace(covariance)), float(np.sum(covariance**2))
+    freedom = total**2 / squares
+    return float(np.sqrt(squares / total * chi2.ppf(0.95, freedom)))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import equi_calibration
+from equi_calibration.accuracy import radius_95
 from equi_calibration.dataset import Dataset
 from equi_calibration.drift import find_drift
 from equi_calibration.errors import DatasetError
@@ -55,15 +56,12 @@ class CameraSolution:
     @property
     def position_uncertainty_mm(self) -> float:
         """95 % radius of the position error at the middle of the workspace [mm]."""
-        return (
-            1000 * 2.0 * float(np.sqrt(np.linalg.eigvalsh(np.array(self.covariance)[:3, :3])[-1]))
-        )
+        return 1000 * radius_95(np.array(self.covariance)[:3, :3])
 
     @property
     def rotation_uncertainty_deg(self) -> float:
-        """95 % of the angle error about the worst axis [deg]."""
-        largest = np.linalg.eigvalsh(np.array(self.covariance)[3:, 3:])[-1]
-        return float(np.degrees(2.0 * np.sqrt(largest)))
+        """95 % limit of the angle by which the camera may be turned, about any axis [deg]."""
+        return float(np.degrees(radius_95(np.array(self.covariance)[3:, 3:])))
 
 
 @dataclass(frozen=True)

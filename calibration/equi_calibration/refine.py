@@ -3,14 +3,14 @@
 Unknowns: the pose of each camera, the board in the hand, a small correction of every robot pose
 (the robot's own error, held near zero by its standard deviation), and if asked the cameras'
 intrinsics and the board's scale. Residuals are corner pixels and those corrections, each divided by
-its standard deviation; the standard deviations themselves are estimated from the residuals
-(variance components), so the covariance that comes out is a statement about this data.
+its standard deviation; the standard deviations themselves are estimated from the residuals (see
+`noise`), so the covariance that comes out is a statement about this data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +21,17 @@ from equi_calibration.cloud_link import CloudLink
 from equi_calibration.errors import SolveError
 from equi_calibration.intrinsics import Intrinsics
 from equi_calibration.model import Layout, linearise
+from equi_calibration.noise import Noise, estimate_noise
 from equi_calibration.outliers import without_outliers
 from equi_calibration.problem import Problem
 
 FloatArray = NDArray[np.float64]
 
-_ROUNDS = 4
+# The noise converges slowly: what the robot does not explain the corners must, and vice versa.
+_ROUNDS = 10
 _MOST_STEPS = 80
 # Residuals beyond so many standard deviations count linearly in the robust fit.
 _LOSS_SCALE = 2.0
-_MIN_SIGMA_PX, _MAX_SIGMA_PX = 0.02, 5.0
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Standard deviations that weigh the residuals."""
-
-    pixel_px: float = 0.15
-    robot_position_m: float = 0.5e-3
-    robot_rotation_rad: float = np.radians(0.05)
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class RefineOptions:
     """Trust in the given focal lengths, as a fraction."""
     centre_sigma_px: float = 10.0
     """Trust in the given principal points [px]."""
-    noise: Noise = Noise()
+    noise: Noise = field(default_factory=Noise)
     """Where the estimate of the standard deviations starts."""
     trust_data: bool = False
     """Views are free of outliers and `noise` is right: one plain fit."""
@@ -121,7 +113,7 @@ def refine(
         layout = layout.restricted_to(cleaned)
         for _ in range(_ROUNDS):
             layout = _minimise(cleaned, layout, noise, settings, robust=False)
-            noise, stable = _variance_components(cleaned, layout, noise, settings)
+            noise, stable = _noise_in(cleaned, layout, noise, settings)
             if stable:
                 break
     layout = _minimise(cleaned, layout, noise, settings, robust=False)
@@ -191,8 +183,9 @@ def _weighted(
 ) -> tuple[FloatArray, FloatArray]:
     """Residuals (M,) over their standard deviations, and their derivative (M, size)."""
     pixels, pixel_jacobian = linearise(problem, layout)
-    blocks = [pixels / noise.pixel_px]
-    jacobians = [pixel_jacobian / noise.pixel_px]
+    pixel_sigmas_px = noise.pixel_sigmas_px(problem)
+    blocks = [pixels / pixel_sigmas_px]
+    jacobians = [pixel_jacobian / pixel_sigmas_px[:, None]]
     for prior, prior_jacobian, sigma in layout.priors(
         noise.robot_position_m,
         noise.robot_rotation_rad,
@@ -208,38 +201,13 @@ def _weighted(
     return np.concatenate(blocks), np.concatenate(jacobians)
 
 
-def _variance_components(
+def _noise_in(
     problem: Problem, layout: Layout, noise: Noise, options: RefineOptions
 ) -> tuple[Noise, bool]:
-    """New standard deviations: each group's residuals over its share of the redundancy."""
+    """The noise that this fit's residuals show, and whether it is nearly the one assumed."""
     residuals, jacobian = _weighted(problem, layout, noise, options)
-    inverse = _inverse_normal(jacobian)
-    leverage = np.sum((jacobian @ inverse) * jacobian, axis=1)
-    pixel_count = 2 * sum(len(view.corner_ids) for view in problem.views)
-    poses = len(layout.pose_indices)
-    groups = {
-        "pixel": np.arange(pixel_count),
-        "position": pixel_count + _interleaved(poses, 0),
-        "rotation": pixel_count + _interleaved(poses, 3),
-    }
-    factor = {}
-    for name, rows in groups.items():
-        redundancy = float(np.sum(1.0 - leverage[rows]))
-        total = float(np.sum(residuals[rows] ** 2))
-        # A group that the data do not test keeps the value it was given.
-        factor[name] = np.sqrt(total / redundancy) if redundancy > 5.0 else 1.0
-    updated = Noise(
-        float(np.clip(noise.pixel_px * factor["pixel"], _MIN_SIGMA_PX, _MAX_SIGMA_PX)),
-        float(np.clip(noise.robot_position_m * factor["position"], 0.02e-3, 20e-3)),
-        float(
-            np.clip(noise.robot_rotation_rad * factor["rotation"], np.radians(0.005), np.radians(5))
-        ),
-    )
-    return updated, all(abs(value - 1.0) < 0.03 for value in factor.values())
-
-
-def _interleaved(poses: int, offset: int) -> NDArray[np.int64]:
-    return (6 * np.arange(poses)[:, None] + offset + np.arange(3)).ravel()
+    leverage = np.sum((jacobian @ _inverse_normal(jacobian)) * jacobian, axis=1)
+    return estimate_noise(noise, problem, residuals, leverage)
 
 
 def _inverse_normal(jacobian: FloatArray) -> FloatArray:

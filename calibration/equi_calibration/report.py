@@ -153,7 +153,7 @@ def _views(
 
 def _details(record: SolutionRecord, scene: SceneReport) -> str:
     items = [
-        f"Noise found in the data: corners {record.pixel_noise_px:.3f} px, robot "
+        f"Noise found in the data: corners {record.pixel_noise_px:.3f} px (typical view), robot "
         f"{record.robot_position_noise_mm:.2f} mm and {record.robot_rotation_noise_deg:.3f} deg.",
         f"Size of the print over its definition: {record.board_scale:.4f} "
         f"± {record.board_scale_sigma:.4f}.",
