@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -75,6 +76,8 @@ def test_a_step_is_executed_as_asked_and_reported_once(ready: Rig) -> None:
     np.testing.assert_allclose(report.end_pose, report.target_pose, atol=2e-3)
     assert ready.driver.state is DriverState.HOLD
     assert ready.driver.executed_steps == 1
+    # The servo process takes up the target after the command was received, and long before its end.
+    assert report.received_s < report.motion_start_s < report.ended_s
 
 
 def test_a_step_out_of_the_box_is_clipped_to_its_edge_and_says_so(ready: Rig) -> None:
@@ -156,6 +159,12 @@ def test_an_object_is_held_reported_and_its_loss_noticed(ready: Rig) -> None:
     ready.submit((0.0, 0.0, 0.0), closedness=0.0)
     ready.finish_step()
 
+    # The next episode does not begin with the loss of the last one.
+    ready.begin_episode(ready.driver.episode_id)
+    assert ready.driver.notice
+    ready.begin_episode("after the loss")
+    assert not ready.driver.notice
+
 
 def test_fingers_that_do_not_move_are_a_fault_and_no_grasp(ready: Rig) -> None:
     ready.emulator.api.request("gripper_jam", on=True)
@@ -177,6 +186,96 @@ def test_fingers_that_do_not_move_are_a_fault_and_no_grasp(ready: Rig) -> None:
     report = only(ready.submit((0.0, 0.0, 0.0), closedness=0.0) + ready.finish_step())
     assert report.outcome is Outcome.COMPLETED
     assert report.opening > 0.95
+
+
+def lose_gripper(rig: Rig) -> None:
+    rig.emulator.api.request("refuse", service="gripper", on=True)
+    rig.emulator.api.request("cut", service="gripper")
+    rig.until(lambda: not rig.driver.gripper.connected, "the gripper is lost")
+
+
+def give_gripper_back(rig: Rig) -> None:
+    rig.emulator.api.request("refuse", service="gripper", on=False)
+    rig.until(lambda: rig.driver.gripper.connected, "the gripper is back")
+
+
+def watch(rig: Rig, duration_s: float) -> None:
+    until_s = time.monotonic() + duration_s
+    rig.until(lambda: time.monotonic() > until_s, "watched for a while")
+
+
+def test_after_a_fault_the_fingers_do_not_move_unasked_nor_the_fault_clear_by_itself(
+    ready: Rig,
+) -> None:
+    opening_m = ready.emulator.api.status()["gripper_opening_m"]
+    ready.submit((0.0, 0.0, 0.0), closedness=1.0)
+    lose_gripper(ready)
+    ready.until(lambda: ready.driver.state is DriverState.FAULT, "the fault")
+    assert ready.driver.fault is not None
+    assert ready.driver.fault.code is FaultCode.GRIPPER
+
+    # The gripper comes back: nothing happens until somebody asks for it.
+    give_gripper_back(ready)
+    watch(ready, 0.5)
+    still_m = ready.emulator.api.status()["gripper_opening_m"]
+    assert still_m == pytest.approx(opening_m, abs=1e-3)
+
+    # A reset that waits for the gripper in vain is given up and says so; the fault stays.
+    lose_gripper(ready)
+    ready.driver.begin_reset(FaultCode.GRIPPER)
+    ready.until(lambda: ready.driver.last["phase"] == Phase.IDLE, "the robot is connected")
+    watch(ready, 0.3)
+    assert ready.driver.resetting
+    assert "gripper" in ready.driver.give_up_reset()
+    give_gripper_back(ready)
+    watch(ready, 0.3)
+    assert ready.driver.state is DriverState.FAULT
+
+    # And the same wish is sent when it is asked for again.
+    ready.reset_fault()
+    ready.driver.activate()
+    ready.until(lambda: ready.driver.state is DriverState.HOLD, "the driver holds the arm again")
+    ready.begin_episode("after the gripper")
+    report = only(ready.submit((0.0, 0.0, 0.0), closedness=1.0) + ready.finish_step())
+    assert report.opening < 0.1
+    ready.submit((0.0, 0.0, 0.0), closedness=0.0)
+    ready.finish_step()
+
+
+def test_a_take_over_can_be_called_off_and_the_driver_used_again(ready: Rig) -> None:
+    ready.start_moving()
+    report = only(ready.driver.deactivate())
+    assert report.outcome is Outcome.INTERRUPTED
+    assert "deactivated" in report.reasons[-1]
+    ready.until(lambda: ready.driver.last["phase"] == Phase.IDLE, "the arm is let go")
+
+    # Without its gripper the driver streams, but does not hold the arm yet.
+    lose_gripper(ready)
+    ready.driver.activate()
+    ready.until(lambda: ready.driver.last["phase"] == Phase.STREAMING, "the arm is driven")
+    assert ready.driver.state is DriverState.IDLE
+    assert ready.driver.deactivate() == []
+    ready.until(lambda: ready.driver.last["phase"] == Phase.IDLE, "the arm is let go")
+    assert ready.emulator.api.status()["servoing"] is False
+
+    give_gripper_back(ready)
+    ready.driver.activate()
+    ready.until(lambda: ready.driver.state is DriverState.HOLD, "the driver holds the arm again")
+
+
+def test_a_reset_with_the_button_still_pressed_keeps_the_emergency_stop(ready: Rig) -> None:
+    ready.emulator.api.request("emergency_stop")
+    ready.until(lambda: ready.driver.state is DriverState.FAULT, "the fault")
+
+    ready.driver.begin_reset(FaultCode.EMERGENCY_STOP)
+    ready.until(lambda: not ready.driver.resetting, "the early reset ends")
+
+    assert ready.driver.fault is not None
+    assert ready.driver.fault.code is FaultCode.EMERGENCY_STOP
+    assert "release the button" in ready.driver.fault.operator_action
+
+    ready.recover_robot()
+    ready.reset_fault()
 
 
 def test_a_protective_stop_latches_and_nothing_jumps_when_it_is_over(ready: Rig) -> None:

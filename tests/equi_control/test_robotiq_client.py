@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -103,6 +106,74 @@ def test_a_frozen_gripper_is_a_time_out_and_not_a_hang(emulator: EmulatorProcess
 def test_no_gripper_is_an_error_with_advice() -> None:
     with pytest.raises(GripperError, match="powered"):
         RobotiqClient("127.77.0.2", timeout_s=0.5).connect()
+
+
+@contextmanager
+def confused_gripper(obj: str) -> Iterator[int]:
+    """A gripper's port that answers as it should, but for `GET OBJ`; yields its number."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            with client:
+                while request := client.recv(1024).decode().split():
+                    value = obj if request[1] == "OBJ" else "3"
+                    client.sendall(f"{request[1]} {value}\n".encode())
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield server.getsockname()[1]
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+
+
+@pytest.mark.parametrize("obj", ["7", "--1", "-", "1.5", "?", "1 2"])
+def test_an_answer_that_means_nothing_is_a_gripper_error(obj: str) -> None:
+    with (
+        confused_gripper(obj) as port,
+        RobotiqClient("127.0.0.1", port, timeout_s=5.0) as client,
+        pytest.raises(GripperError, match="OBJ"),
+    ):
+        client.status()
+
+
+def test_the_worker_outlives_an_answer_that_means_nothing() -> None:
+    with confused_gripper("7") as port:
+        worker = GripperWorker(RobotiqClient("127.0.0.1", port, timeout_s=5.0))
+        worker.start()
+        try:
+            wait_for(lambda: "OBJ 7" in worker.report.reason, "the answer is reported")
+            assert not worker.report.connected
+        finally:
+            worker.stop()
+
+
+def test_a_wish_that_was_dropped_is_not_carried_out_when_the_gripper_comes_back(
+    gripper: RobotiqClient, emulator: EmulatorProcess
+) -> None:
+    worker = GripperWorker(RobotiqClient(emulator.address, timeout_s=5.0))
+    worker.start()
+    try:
+        wait_for(lambda: worker.report.connected, "connected")
+        emulator.api.request("refuse", service="gripper", on=True)
+        emulator.api.request("cut", service="gripper")
+        wait_for(lambda: not worker.report.connected, "the loss is reported")
+        worker.move(1.0)
+
+        assert worker.drop_unsent()
+        emulator.api.request("refuse", service="gripper", on=False)
+        wait_for(lambda: worker.report.connected and worker.report.settled, "connected again")
+        time.sleep(0.5)
+
+        assert worker.report.opening == pytest.approx(1.0, abs=ARRIVED)
+        assert not worker.drop_unsent()
+    finally:
+        worker.stop()
 
 
 def test_the_worker_reports_a_loss_at_once_and_comes_back_by_itself(

@@ -169,7 +169,20 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
     request.acknowledged.value = FaultCode.EMERGENCY_STOP
     answer = robot.probe.call(ResetFault, "/rtde_driver/reset_fault", request, PATIENCE_S)
     assert not answer.success
-    assert answer.message
+    assert "release the button" in answer.message
+    status = robot.safety(lambda status: status.fault_count == 2)
+    assert status.fault.value == FaultCode.EMERGENCY_STOP
+
+
+def test_a_missing_address_is_one_sentence(ros_domain_id: int, processes: Any) -> None:
+    node = processes.start(
+        [sys.executable, "-m", "equi_control.rtde_driver_node"],
+        {"ROS_DOMAIN_ID": str(ros_domain_id)},
+    )
+
+    assert node.wait_for_exit(PATIENCE_S) == 1
+    assert "robot address is empty" in node.output
+    assert "Traceback" not in node.output
 
 
 def test_a_wrong_parameter_is_refused_by_name(ros_domain_id: int, processes: Any) -> None:

@@ -66,8 +66,20 @@ def test_bad_settings_are_refused_by_name(change: dict[str, object], name: str) 
 
 
 def test_an_address_without_a_robot_is_an_error_with_advice() -> None:
-    with pytest.raises(LinkError, match="remote control"):
+    with pytest.raises(LinkError, match="remote control") as refused:
         RtdeLink(LinkConfig("127.77.0.1")).open()
+
+    assert refused.value.problem is Problem.CONNECTION_LOST
+
+
+def test_a_robot_that_is_stopped_says_why_it_cannot_be_opened() -> None:
+    with EmulatorProcess() as stopped:
+        stopped.api.request("emergency_stop")
+
+        with pytest.raises(LinkError, match="release the button") as refused:
+            RtdeLink(LinkConfig(stopped.address)).open()
+
+    assert refused.value.problem is Problem.EMERGENCY_STOP
 
 
 @pytest.fixture(scope="module")

@@ -80,12 +80,13 @@ class Arm:
         if self.servo is not None:
             self.servo.kill()
 
+    def departed(self, servo_state: Any) -> bool:
+        """Whether the servo process has taken up the newest target."""
+        return int(servo_state["target_number"]) == self._target_number
+
     def arrived(self, servo_state: Any) -> bool:
         """Whether the newest target has been reached by command."""
-        return (
-            bool(servo_state["finished"])
-            and int(servo_state["target_number"]) == self._target_number
-        )
+        return bool(servo_state["finished"]) and self.departed(servo_state)
 
     @staticmethod
     def resting(servo_state: Any) -> bool:

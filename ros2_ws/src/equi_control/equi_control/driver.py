@@ -15,7 +15,14 @@ import numpy as np
 
 from equi_control.arm import Arm, ServoFactory
 from equi_control.driver_config import DriverConfig
-from equi_control.driver_state import DriverState, Event, Fault, FaultCode, next_state
+from equi_control.driver_state import (
+    DriverState,
+    Event,
+    Fault,
+    FaultCode,
+    fault_of_code,
+    next_state,
+)
 from equi_control.fault_watch import FaultWatch
 from equi_control.gripper_worker import GripperReport
 from equi_control.hand import Hand
@@ -60,6 +67,8 @@ class Driver:
     def activate(self) -> None:
         """Take over the arm where it stands; `state` turns to HOLD when that is done.
 
+        A tilted tool is then turned upright, and `moving` until it is.
+
         Raises:
             Refused: a fault is latched, or the robot is not connected yet.
         """
@@ -73,22 +82,27 @@ class Driver:
         self._activation_asked = True
         self._arm.take_over()
 
-    def deactivate(self) -> None:
-        """Stop, let go of the arm, and be ready to take over again."""
+    def deactivate(self) -> list[StepReport]:
+        """Stop, let go of the arm, be ready to take over again; returns the interrupted step."""
         if self.state is DriverState.FAULT:
-            return
-        self._steps.interrupt("deactivated")
+            return []
+        reports = self._steps.interrupt("deactivated")
+        self._hand.drop_unsent()
         self._way_home.cancel()
-        self._activation_asked = False
-        if self.state is not DriverState.IDLE:
+        # While the take-over is under way the state is still IDLE, but the arm may be driven.
+        if self.state is not DriverState.IDLE or self._activation_asked:
             self._arm.end()
             self._start_servo()
+        self._activation_asked = False
         self.state = next_state(self.state, Event.RELEASED)
+        return reports
 
     def begin_episode(self, episode_id: str) -> None:
         """Accept commands of this episode only, from step 0 on; the same id again is no change."""
         if not episode_id:
             raise Refused("the episode id is empty; give each episode its own")
+        if episode_id != self._steps.episode_id:
+            self.notice = ""  # what was lost before is no news of this episode
         self._steps.begin_episode(episode_id)
 
     def submit(self, command: StepCommand) -> list[StepReport]:
@@ -99,7 +113,9 @@ class Driver:
         return reports
 
     def go_home(self) -> None:
-        """Go up, over and to the home pose; `homing` turns False when it is reached.
+        """Let go, go up, over and to the home pose; `homing` turns False when it is reached.
+
+        A way that is blocked by contact latches a fault.
 
         Raises:
             Refused: the driver does not hold the arm, or a step is running.
@@ -113,7 +129,8 @@ class Driver:
         if servo_state is None:
             raise Refused("the robot is not connected")
         self.state = next_state(self.state, Event.MOTION_STARTED)
-        self._way_home.start(servo_state["commanded"])
+        measured_m = np.asarray(servo_state["base_link_from_tcp"])[:3, 3]
+        self._way_home.start(measured_m, float(servo_state["commanded"][3]))
 
     def hold(self) -> list[StepReport]:
         """Stop on the way, within the caps, and keep holding; returns the interrupted step."""
@@ -148,6 +165,21 @@ class Driver:
         self._hand.begin_anew()
         self._reset_pending = True
         self._start_servo()
+
+    def give_up_reset(self) -> str:
+        """End a reset that takes too long: the fault stays latched until somebody asks again.
+
+        Returns:
+            What the reset was waiting for; empty if none was under way.
+        """
+        self._finish_reset()  # it may have become ready since the last look
+        if not self._reset_pending:
+            return ""
+        missing = self._missing_for_reset()
+        self._reset_pending = False
+        self._arm.end()
+        _LOG.error("reset given up: %s", missing)
+        return missing
 
     def close(self) -> None:
         """Stop the arm and end everything."""
@@ -219,7 +251,7 @@ class Driver:
         if fault is not None:
             return self._latch(fault)
         if self.state is DriverState.FAULT:
-            self._finish_reset(servo_state)
+            self._finish_reset()
             return []
         if self._hand.has_lost_object():
             self.notice = "object_lost: the gripper no longer holds the object"
@@ -227,6 +259,9 @@ class Driver:
         if self._activation_asked:
             self._finish_activation(servo_state)
         if self._way_home.advance(servo_state):
+            if self._way_home.blocked:
+                reason = f"the way home is blocked: {self._way_home.blocked}"
+                return self._latch(fault_of_code(FaultCode.LIMIT_VIOLATED, reason))
             self.state = next_state(self.state, Event.MOTION_ENDED)
         ended = self._steps.advance(servo_state, time.monotonic())
         if isinstance(ended, Fault):
@@ -245,6 +280,7 @@ class Driver:
     def _latch(self, fault: Fault) -> list[StepReport]:
         """Stop the arm, remember why, and wait for a person."""
         reports = self._steps.interrupt(fault.reason)
+        self._hand.drop_unsent()
         servo = self._arm.servo
         if servo is not None and servo.silence_s() > self.config.servo_silence_s:
             self._arm.kill()  # it hangs: the robot's watchdog has stopped the arm
@@ -259,10 +295,16 @@ class Driver:
         _LOG.error("FAULT %s; %s", fault.reason, fault.operator_action)
         return reports
 
-    def _finish_reset(self, servo_state: Any) -> None:
-        if self._reset_pending and Phase(int(servo_state["phase"])) is Phase.IDLE:
-            if not self.gripper.connected:
-                return
+    def _missing_for_reset(self) -> str:
+        """What a reset still waits for; empty if nothing."""
+        if not self._arm.is_idle:
+            return f"the robot at {self.config.servo.link.host} is not connected yet"
+        if not self.gripper.connected:
+            return f"the gripper is missing: {self.gripper.reason}"
+        return ""
+
+    def _finish_reset(self) -> None:
+        if self._reset_pending and not self._missing_for_reset():
             self._reset_pending = False
             self.fault = None
             self.state = next_state(self.state, Event.RESET)

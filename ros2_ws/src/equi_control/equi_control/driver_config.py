@@ -26,5 +26,8 @@ class DriverConfig:
     """A command that answers an older observation is refused."""
     max_measured_speed_m_s: float = 0.5
     """Measured TCP speed above which the fault LIMIT_VIOLATED is latched."""
+    overspeed_grace_s: float = 0.03
+    """The speed may be above for this long: fingers that slide off the edge of something they press
+    against spring by the few millimetres that the arm lags behind, within a cycle or two."""
     max_measured_outside_m: float = 0.05
     """Measured distance from the box above which LIMIT_VIOLATED is latched."""

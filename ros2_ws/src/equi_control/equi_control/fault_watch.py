@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -21,6 +22,7 @@ class FaultWatch:
         self._config = config
         self._connect_since_s = time.monotonic()
         self._gripper_seen_s = time.monotonic()
+        self._fast_since_s = math.inf
 
     def connecting(self) -> None:
         """A new servo process starts to connect."""
@@ -48,9 +50,10 @@ class FaultWatch:
             return self._connection_fault()
         if servo.silence_s() > self._config.servo_silence_s:
             return fault_of_code(FaultCode.SERVO_FAILED, "the servo process did not respond")
-        if phase is Phase.STREAMING:
-            return self._limit_fault(servo_state) or self._gripper_fault(gripper, driving)
-        return None
+        if phase is not Phase.STREAMING:
+            self._fast_since_s = math.inf
+            return None
+        return self._limit_fault(servo_state) or self._gripper_fault(gripper, driving)
 
     def _connection_fault(self) -> Fault | None:
         limit_s = self._config.connect_timeout_s
@@ -63,8 +66,12 @@ class FaultWatch:
 
     def _limit_fault(self, servo_state: Any) -> Fault | None:
         config = self._config
+        now_s = time.monotonic()
         speed = float(np.linalg.norm(servo_state["twist"][:3]))
-        if speed > config.max_measured_speed_m_s:
+        # Written so that a value that is not a number counts as a violation.
+        too_fast = not speed <= config.max_measured_speed_m_s
+        self._fast_since_s = min(self._fast_since_s, now_s) if too_fast else math.inf
+        if now_s - self._fast_since_s >= config.overspeed_grace_s:
             return fault_of_code(
                 FaultCode.LIMIT_VIOLATED,
                 f"measured TCP speed {speed:.2f} m/s is above {config.max_measured_speed_m_s}",
@@ -72,7 +79,7 @@ class FaultWatch:
         position = servo_state["base_link_from_tcp"][:3, 3]
         box = config.servo.limits.workspace
         outside_m = float(np.linalg.norm(position - np.clip(position, box.lower_m, box.upper_m)))
-        if outside_m > config.max_measured_outside_m:
+        if not outside_m <= config.max_measured_outside_m:
             return fault_of_code(
                 FaultCode.LIMIT_VIOLATED, f"measured TCP is {outside_m:.3f} m outside the box"
             )

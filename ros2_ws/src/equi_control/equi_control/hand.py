@@ -55,6 +55,11 @@ class Hand:
         self._wish = None
         self.close_to(0.0)
 
+    def drop_unsent(self) -> None:
+        """Forget what the gripper was not told yet: when it comes back it must stay still."""
+        if self._worker is not None and self._worker.drop_unsent():
+            self._wish = None  # else the same wish would be taken for one that was carried out
+
     def begin_anew(self) -> None:
         """An operator has seen to the gripper: forget wishes and what came of them."""
         self._wish = None

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from equi_control.robot_reading import Problem
+
 
 class LinkError(RuntimeError):
     """The controller cannot be reached or refuses; says what the operator can do."""
 
+    def __init__(self, message: str, problem: Problem = Problem.ROBOT_NOT_RUNNING) -> None:
+        super().__init__(message)
+        self.problem = problem
+        """What is wrong with the robot, as a code."""
+
 
 class LinkLostError(LinkError):
     """The connection broke while the library was being used."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Problem.CONNECTION_LOST)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ class GripperStatus:
     opening: float
     """0 closed .. 1 open."""
     object_status: ObjectStatus
-    requested_count: int
     fault: int
 
     @property
@@ -94,14 +93,13 @@ class RobotiqClient:
 
     def status(self) -> GripperStatus:
         """Ask for everything the driver needs."""
-        object_value = self._get("OBJ")
+        object_status = self._object_status()
         position = self._get("POS")
         share = (position - OPEN_COUNT) / (CLOSED_COUNT - OPEN_COUNT)
         return GripperStatus(
             active=self._get("STA") == _ACTIVE,
             opening=min(max(1.0 - share, 0.0), 1.0),
-            object_status=ObjectStatus(object_value),
-            requested_count=self._get("PRE"),
+            object_status=object_status,
             fault=self._get("FLT"),
         )
 
@@ -143,6 +141,15 @@ class RobotiqClient:
                 raise GripperError(f"gripper still moving after {timeout_s} s; is it jammed?")
             time.sleep(_POLL_S)
 
+    def _object_status(self) -> ObjectStatus:
+        value = self._get("OBJ")
+        try:
+            return ObjectStatus(value)
+        except ValueError as error:
+            raise GripperError(
+                f"gripper reports OBJ {value}, which is none of 0 to 3; is this a 2F-85?"
+            ) from error
+
     def _wait_for(self, name: str, value: int, deadline_s: float) -> None:
         while (found := self._get(name)) != value:
             if time.monotonic() > deadline_s:
@@ -160,9 +167,13 @@ class RobotiqClient:
 
     def _get(self, name: str) -> int:
         answer = self._ask(f"GET {name}").split()
-        if len(answer) != 2 or answer[0] != name or not answer[1].lstrip("-").isdigit():
-            raise GripperError(f"gripper answered '{' '.join(answer)}' to 'GET {name}'")
-        return int(answer[1])
+        try:
+            found, value = answer
+            if found == name:
+                return int(value)
+        except ValueError:
+            pass  # not two words, or no number: the sentence below quotes it
+        raise GripperError(f"gripper answered '{' '.join(answer)}' to 'GET {name}'")
 
     def _ask(self, request: str) -> str:
         if self._socket is None:

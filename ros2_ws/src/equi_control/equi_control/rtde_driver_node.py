@@ -39,12 +39,14 @@ from std_srvs.srv import Trigger
 from equi_control import messages, qos
 from equi_control.driver import Driver, Refused
 from equi_control.driver_state import DriverState, FaultCode
+from equi_control.link_config import LinkError
 from equi_control.parameters import read_config
 from equi_control.steps import StepCommand, StepReport
 
 _POLL_PERIOD_S = 0.01
 _DIAGNOSTICS_PERIOD_S = 1.0
 _RESET_TIMEOUT_S = 30.0
+_HOME_TOLERANCE_M = 0.002
 
 
 class RtdeDriverNode(Node):
@@ -92,7 +94,7 @@ class RtdeDriverNode(Node):
     def _offer_services(self) -> None:
         actions: dict[str, Callable[[], object]] = {
             "activate": self.driver.activate,
-            "deactivate": self.driver.deactivate,
+            "deactivate": lambda: self._report(self.driver.deactivate()),
             "hold": lambda: self._report(self.driver.hold()),
             "go_home": self.driver.go_home,
             "open_gripper": self.driver.open_gripper,
@@ -148,9 +150,17 @@ class RtdeDriverNode(Node):
                 self._poll()
                 self._publish_state()
                 time.sleep(_POLL_PERIOD_S)
+            # A reset that nobody waits for any more must not clear the fault later by itself.
+            missing = self.driver.give_up_reset()
             response.success = self.driver.state is not DriverState.FAULT
             fault = self.driver.fault
-            response.message = "" if fault is None else f"{fault.reason}; {fault.operator_action}"
+            if missing and fault is not None:
+                response.message = (
+                    f"given up after {_RESET_TIMEOUT_S:g} s, {missing}; see to it and reset again "
+                    f"(latched: {fault.reason}; {fault.operator_action})"
+                )
+            elif fault is not None:
+                response.message = f"{fault.reason}; {fault.operator_action}"
         except (Refused, ValueError) as refusal:
             response.message = str(refusal)
         response.state = DriverStateMsg(value=int(self.driver.state))
@@ -174,7 +184,8 @@ class RtdeDriverNode(Node):
             feedback = GoHome.Feedback(distance_m=self.driver.distance_from_home_m)
             goal.publish_feedback(feedback)
             await self._next_poll()
-        result.success = self.driver.state is DriverState.HOLD
+        at_home = self.driver.distance_from_home_m < _HOME_TOLERANCE_M
+        result.success = self.driver.state is DriverState.HOLD and at_home
         if result.success:
             goal.succeed()
         else:
@@ -254,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except ValueError as error:
+    except (ValueError, LinkError) as error:
         rclpy.logging.get_logger("rtde_driver").fatal(str(error))
         return 1
     finally:

@@ -74,7 +74,7 @@ class RtdeLink:
             reading = self.read()
             problem = problem_of(reading, max_age_s=1.0)
             if problem not in (Problem.NONE, Problem.PROGRAM_STOPPED):
-                raise LinkError(f"{config.host}: {problem.value}; {ADVICE[problem]}")
+                raise LinkError(f"{config.host}: {problem.value}; {ADVICE[problem]}", problem)
             if listen_only:
                 return
             self._control = rtde_control.RTDEControlInterface(config.host)
@@ -92,10 +92,12 @@ class RtdeLink:
             self.close()
             raise
         except RuntimeError as error:
+            problem = self._problem_of_refusal()
             self.close()
             raise LinkError(
                 f"cannot connect to the controller at {config.host}: {error}. Is the address "
-                "right, the robot on, remote control enabled, and no other program connected?"
+                "right, the robot on, remote control enabled, and no other program connected?",
+                problem,
             ) from error
 
     @property
@@ -234,6 +236,14 @@ class RtdeLink:
                     _LOG.warning("disconnect: %s", error)
         self._control = None
         self._receive = None
+
+    def _problem_of_refusal(self) -> Problem:
+        """Why the library could not be set up; a controller that can be read says so itself."""
+        if self._receive is None:
+            return Problem.CONNECTION_LOST
+        problem = problem_of(self.read(), max_age_s=1.0)
+        unexplained = problem in (Problem.NONE, Problem.PROGRAM_STOPPED)
+        return Problem.ROBOT_NOT_RUNNING if unexplained else problem
 
     def _finish_move(self, succeeded: bool, what: str) -> None:
         deadline_s = time.monotonic() + 3.0

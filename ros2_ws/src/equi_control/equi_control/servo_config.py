@@ -16,8 +16,9 @@ class ServoConfig:
     limits: SafetyLimits = field(default_factory=SafetyLimits)
     max_state_age_s: float = 0.1
     """No news from the controller for this long is a lost connection [s]."""
-    blocked_lag_m: float = 0.012
-    """Measured TCP behind the controller's own target by this much means contact [m]."""
+    blocked_lag_m: float = 0.008
+    """Measured TCP behind the controller's own target by this much means contact [m]. Free motion
+    lags by up to 4 mm. Braking from full speed adds about 45 mm (look-ahead, reaction, jerk)."""
     max_contact_force_n: float = 80.0
     """Estimated force at the TCP that counts as contact [N]."""
     max_tilt_rad: float = 0.2

@@ -24,7 +24,7 @@ import numpy as np
 
 from equi_control.cycle_clock import CycleClock
 from equi_control.robot_reading import Problem, Reading, problem_of
-from equi_control.rtde_link import LinkError, LinkLostError, RtdeLink
+from equi_control.rtde_link import LinkError, RtdeLink
 from equi_control.servo_config import ServoConfig
 from equi_control.shared_state import Phase, SharedState
 from equi_control.streamer import Streamer, TakeOverError
@@ -55,13 +55,8 @@ def run_servo(config: ServoConfig, commands: Connection, state: SharedState) -> 
         _ServoLoop(link, config, commands, state).run()
     except SystemExit:
         state.write(phase=Phase.ENDED, message="asked to end")
-    except LinkLostError as error:
-        lost = Problem.CONNECTION_LOST.value
-        state.write(phase=Phase.FAULTED, problem=lost, message=str(error))
     except LinkError as error:
-        state.write(
-            phase=Phase.FAULTED, problem=Problem.ROBOT_NOT_RUNNING.value, message=str(error)
-        )
+        state.write(phase=Phase.FAULTED, problem=error.problem.value, message=str(error))
     except Exception as error:
         state.write(phase=Phase.FAULTED, problem="internal", message=f"{error}")
         _LOG.exception("servo process failed")
@@ -180,7 +175,11 @@ class _ServoLoop:
             self._streamer.trajectory.stop()
 
     def _take_over(self) -> None:
-        """Start streaming at the measured pose: nothing moves, whatever was wished before."""
+        """Start streaming at the measured pose, whatever was wished before.
+
+        A tool that points straight down stays where it is. A tilted one is slowly turned upright
+        about the TCP, which counts as motion.
+        """
         if self._streamer is not None:
             return
         reading = self._link.read()
@@ -275,11 +274,8 @@ class _ServoLoop:
             robot_mode=reading.robot_mode,
             safety_mode=reading.safety_mode,
             commanded=np.zeros(4) if streamer is None else streamer.commanded,
-            commanded_speed_m_s=0.0
-            if streamer is None
-            else float(np.linalg.norm(streamer.trajectory.state.velocity[:3])),
             target_number=self._target_number,
-            finished=streamer is None or streamer.trajectory.finished,
+            finished=streamer is None or streamer.finished,
             blocked=self._blocked,
             worst_gap_s=self._worst_gap_s,
             late_cycles=self._late_cycles,

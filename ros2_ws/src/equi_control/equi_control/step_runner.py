@@ -79,6 +79,8 @@ class StepRunner:
         step = self._running
         if step is None:
             return None
+        if step.motion_start_s is None and self._arm.departed(servo_state):
+            step.motion_start_s = float(servo_state["heartbeat_s"])
         if step.phase is StepPhase.MOVING and self._arm.arrived(servo_state):
             if bool(servo_state["blocked"]):
                 step.interrupted = True
@@ -90,7 +92,9 @@ class StepRunner:
             self._hand.close_to(step.verdict.executed.closedness)
             step.enter(StepPhase.GRIPPING, now_s)
         if step.phase is StepPhase.GRIPPING:
-            if self._hand.report.settled:
+            report = self._hand.report
+            # A jam that was noticed since the faults were last looked at will end the step as one.
+            if report.settled and not report.jammed:
                 return self._finish(step, now_s)
             limit_s = self._config.gripper_timeout_s
             if now_s - step.phase_since_s > limit_s:

@@ -57,6 +57,7 @@ class StepReport:
     holding: bool
     received_s: float
     motion_start_s: float
+    """When the arm was first seen to follow the step's target; the end if it never was."""
     ended_s: float
 
 
@@ -80,6 +81,8 @@ class RunningStep:
     phase_since_s: float = 0.0
     reasons: list[str] = field(default_factory=list)
     interrupted: bool = False
+    motion_start_s: float | None = None
+    """None until the servo process follows the target."""
 
     def enter(self, phase: StepPhase, now_s: float) -> None:
         """Begin the next phase."""
@@ -107,7 +110,7 @@ def report_of(
         opening=gripper.opening,
         holding=gripper.holding,
         received_s=step.received_s,
-        motion_start_s=step.received_s,
+        motion_start_s=now_s if step.motion_start_s is None else step.motion_start_s,
         ended_s=now_s,
     )
 

@@ -58,6 +58,11 @@ class Streamer:
         """base_link_from_tcp (4, 4) to be sent in this cycle."""
         self.guard_trips = 0
 
+    @property
+    def finished(self) -> bool:
+        """Whether the arm is commanded to rest: the target is reached and the tool is upright."""
+        return self.trajectory.finished and self._time_s >= self._uprighting_s
+
     def advance(self) -> None:
         """Compute `pose` for the next cycle."""
         state = self.trajectory.step()
