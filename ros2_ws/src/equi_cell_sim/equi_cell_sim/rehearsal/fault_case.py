@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from equi_cell_sim.rehearsal.recording import Travel
-from equi_cell_sim.rehearsal.rig import Rig
+from equi_cell_sim.rehearsal.rig import Rig, StoppedTooSoonError
+
+LOGGER = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+"""Rehearsals of one row at most, if the computer stalls before its fault can be injected."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,8 @@ class FaultResult:
     resume_motion_mm: float | None
     """Motion after reset and activation although nothing was commanded; None if not applicable."""
     passed: bool
+    attempts: int = 1
+    """Rehearsals begun until the arm was under way when the fault was injected."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,17 @@ def on_a_rig(name: str, rehearse: Callable[[Rig], FaultResult]) -> FaultCase:
     """A row that needs a robot with a driver on it, at home and in an episode."""
 
     def run(arm: str) -> FaultResult:
-        with Rig(arm=arm) as rig:
-            rig.take_over()
-            return rehearse(rig)
+        for attempt in range(1, MAX_ATTEMPTS):
+            try:
+                return _rehearse_once(arm, rehearse, attempt)
+            except StoppedTooSoonError as reason:
+                LOGGER.warning("%s: once more on a fresh robot; %s", name, reason)
+        return _rehearse_once(arm, rehearse, MAX_ATTEMPTS)
 
     return FaultCase(name, run)
+
+
+def _rehearse_once(arm: str, rehearse: Callable[[Rig], FaultResult], attempt: int) -> FaultResult:
+    with Rig(arm=arm) as rig:
+        rig.take_over()
+        return dataclasses.replace(rehearse(rig), attempts=attempt)

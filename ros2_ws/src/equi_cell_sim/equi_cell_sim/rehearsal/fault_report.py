@@ -50,9 +50,14 @@ def _table(results: Sequence[FaultResult]) -> Table:
             f"{result.travel.distance_mm:.1f}",
             f"{result.travel.standstill_s:.2f}",
             "-" if jump is None else f"{jump:.2f}",
-            "ok" if result.passed else "FAILED",
+            _verdict(result),
         )
     return table
+
+
+def _verdict(result: FaultResult) -> str:
+    word = "ok" if result.passed else "FAILED"
+    return word if result.attempts == 1 else f"{word}, attempt {result.attempts}"
 
 
 def _parser() -> argparse.ArgumentParser:

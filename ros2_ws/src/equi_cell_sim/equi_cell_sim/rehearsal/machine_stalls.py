@@ -15,6 +15,9 @@ from types import TracebackType
 
 from equi_core.realtime import Priority, raise_priority
 
+Interval = tuple[float, float]
+"""Start and end [s] on the monotonic clock."""
+
 _NAP_S = 0.002
 # Above the emulated controller (10) and the servo process (5).
 _PRIORITY = 20
@@ -24,11 +27,20 @@ _PRIORITY = 20
 class MachineStalls:
     """What the lookouts saw."""
 
+    intervals_s: tuple[Interval, ...]
+    """When a processor was away for longer than a controller period, on the monotonic clock."""
     worst_ms: float
-    over_one_period: int
-    """Times that a processor came back later than a controller period."""
     real_time: bool
     """Whether the lookouts had real-time priority; if not, other programs delay them too."""
+
+    def running_s(self, interval_s: Interval) -> float:
+        """How much of an interval all processors were there."""
+        start_s, end_s = interval_s
+        running_s, cursor_s = 0.0, start_s
+        for away_s, back_s in sorted(self.intervals_s):
+            running_s += max(0.0, min(away_s, end_s) - cursor_s)
+            cursor_s = max(cursor_s, min(back_s, end_s))
+        return running_s + max(0.0, end_s - cursor_s)
 
 
 class StallWatch:
@@ -61,8 +73,8 @@ class StallWatch:
             pipe.send("finish")
         seen = [pipe.recv() for _, pipe in self._watchers]
         return MachineStalls(
+            intervals_s=tuple(interval for _, intervals, _ in seen for interval in intervals),
             worst_ms=max(worst_s for worst_s, _, _ in seen) * 1e3,
-            over_one_period=sum(count for _, count, _ in seen),
             real_time=all(real_time for _, _, real_time in seen),
         )
 
@@ -81,18 +93,21 @@ def _look_out(processor: int, period_s: float, pipe: Connection) -> None:
     os.sched_setaffinity(0, {processor})
     real_time = raise_priority(_PRIORITY) is Priority.REAL_TIME
     pipe.send("ready")
-    worst_s, count = 0.0, 0
+    worst_s, intervals = 0.0, []
     try:
         while True:
             before_s = time.monotonic()
             ordered = pipe.poll(_NAP_S)
             if not ordered:
-                late_s = time.monotonic() - before_s - _NAP_S
-                worst_s = max(worst_s, late_s)
-                count += late_s > period_s
+                after_s = time.monotonic()
+                due_s = before_s + _NAP_S
+                worst_s = max(worst_s, after_s - due_s)
+                if after_s - due_s > period_s:
+                    # Taken away somewhere in the nap, so the whole of it may be missing.
+                    intervals.append((before_s, after_s))
             elif pipe.recv() == "begin":
-                worst_s, count = 0.0, 0
+                worst_s, intervals = 0.0, []
             else:
-                pipe.send((worst_s, count, real_time))
+                pipe.send((worst_s, intervals, real_time))
     except (EOFError, OSError):
         return

@@ -85,9 +85,7 @@ def stream_figures(rows: NDArray[np.void], period_s: float) -> StreamFigures:
     stream = rows[rows["command"] == SERVO_L]
     if len(stream) < 10:
         raise ValueError("the recording holds no servo stream")
-    written_s = np.unique(stream["monotonic_s"] - stream["since_write_s"])
-    # Two readings of one write time differ by rounding only.
-    written_s = written_s[np.concatenate([[True], np.diff(written_s) > 1e-6])]
+    written_s = _write_times_s(stream)
     gaps_s = np.diff(written_s)
     positions = stream["wish"][:, :3]
     steps = np.diff(positions, axis=0)
@@ -107,6 +105,20 @@ def stream_figures(rows: NDArray[np.void], period_s: float) -> StreamFigures:
         held_cycles=int(holds.sum()),
         longest_hold_cycles=int(holds.max(initial=0)),
     )
+
+
+def gaps_longer_than(rows: NDArray[np.void], limit_s: float) -> list[tuple[float, float]]:
+    """Start and end [s], on the monotonic clock, of pauses between two writes of servo poses."""
+    written_s = _write_times_s(rows[rows["command"] == SERVO_L])
+    long = np.nonzero(np.diff(written_s) > limit_s)[0]
+    return [(float(written_s[index]), float(written_s[index + 1])) for index in long]
+
+
+def _write_times_s(stream: NDArray[np.void]) -> NDArray[np.float64]:
+    """When servo poses arrived, (N,) [s] on the monotonic clock."""
+    written_s = np.unique(stream["monotonic_s"] - stream["since_write_s"])
+    # Two readings of one write time differ by rounding only.
+    return written_s[np.concatenate([[True], np.diff(written_s) > 1e-6])]
 
 
 def _path_acceleration(

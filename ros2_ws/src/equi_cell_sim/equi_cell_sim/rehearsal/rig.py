@@ -25,6 +25,7 @@ from equi_control.shared_state import Phase
 from equi_control.steps import StepCommand, StepReport
 
 EPISODE = "rehearsal"
+_FAST_M_S = 0.15
 _PATIENCE_S = 90.0
 _QUIET_S = 0.4
 _STILL_RAD_S = 2e-3
@@ -33,6 +34,14 @@ _LOOK_PERIOD_S = 0.02
 
 class RehearsalError(RuntimeError):
     """Something that must happen in a rehearsal did not."""
+
+
+class StoppedTooSoonError(RehearsalError):
+    """A fault stopped the arm before the one to be rehearsed was injected.
+
+    A computer that stands still for longer than the watchdog allows does this; it says nothing
+    about the fault that was to come.
+    """
 
 
 def recording_of(emulator: EmulatorProcess) -> NDArray[np.void]:
@@ -158,10 +167,13 @@ class Rig:
         self.until_fast()
 
     def until_fast(self) -> None:
-        """Wait until the arm is well under way."""
-        self.until(
-            lambda: float(np.linalg.norm(self.driver.last["twist"][:3])) > 0.15, "the arm is fast"
-        )
+        """Wait until the arm is well under way; raises StoppedTooSoonError if a fault stops it."""
+        self.until(lambda: self._is_fast() or self.driver.fault is not None, "the arm is fast")
+        if self.driver.fault is not None:
+            raise StoppedTooSoonError(f"stopped before the fault: {self.driver.fault.reason}")
+
+    def _is_fast(self) -> bool:
+        return float(np.linalg.norm(self.driver.last["twist"][:3])) > _FAST_M_S
 
     def record(self) -> None:
         """Start a new recording at the robot."""

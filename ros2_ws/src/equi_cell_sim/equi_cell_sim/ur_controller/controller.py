@@ -230,8 +230,10 @@ class Controller:
         tcp = self.target.flange_from_tcp
         wanted = frames.base_from_tcp(self.target.joints_rad, tcp)[:3, 3]
         reached = frames.base_from_tcp(self.arm.joints_rad, tcp)[:3, 3]
-        if float(np.linalg.norm(wanted - reached)) > COLLISION_LAG_M:
-            self.trigger_protective_stop("the arm is held back: collision")
+        lag_m = wanted - reached
+        if float(np.linalg.norm(lag_m)) > COLLISION_LAG_M:
+            behind = ", ".join(f"{value * 1e3:.0f}" for value in lag_m)
+            self.trigger_protective_stop(f"collision: the arm is ({behind}) mm from its target")
             self.target.joints_rad = self.arm.joints_rad.copy()
             self.target.rest()
             self._brake = None

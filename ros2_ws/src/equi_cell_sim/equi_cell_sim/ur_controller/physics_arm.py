@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from equi_cell_sim.scene_snapshot import SceneWriter
 from equi_cell_sim.ur_controller.arms import GRIPPER_STROKE_M, SceneRefusedError
 from equi_core.ur5_kinematics import HOME_RAD
+from equi_rl.sim.arm import POSITION_GAIN
 from equi_rl.sim.gripper import FORCE_RANGE_N, SPEED_RANGE_M_S
 from equi_rl.sim.scene import ObjectKind, Scene, SceneObject
 from equi_rl.sim.world import PhysicsConfig, World
@@ -27,6 +28,9 @@ _PHYSICS_RATE_HZ = {125: 250, 500: 500}
 # A grasp lasts through motions here, not for one step as in training: with fewer iterations what is
 # held creeps out of the fingers (7 of 12 lifts were lost with 20, none with these).
 _CONTACT_SOLVER_ITERATIONS = 100
+# An arm that was held back and slips free returns to its path no faster than this beyond the path's
+# own speed. The motors alone would make 13 mm at 0.6 m/s, which no controller lets an arm do.
+_CATCH_UP_RAD_S = 0.35
 _SNAPSHOT_PERIOD_S = 0.02
 # Above this the rigid-body contacts are pressed into each other and the object is squeezed out.
 _MOST_FORCE_N = 40.0
@@ -97,6 +101,7 @@ class PhysicsArm:
                 contact_solver_iterations=_CONTACT_SOLVER_ITERATIONS,
             )
         )
+        self._free_lead_rad = _CATCH_UP_RAD_S / (POSITION_GAIN * _PHYSICS_RATE_HZ[rate_hz])
         self.gripper = PhysicsGripper(self)
         self._writer = SceneWriter(scene_file) if scene_file is not None else None
         self._until_snapshot_s = 0.0
@@ -106,7 +111,9 @@ class PhysicsArm:
 
     def follow(self, target_rad: FloatArray, target_speeds: FloatArray, period_s: float) -> None:
         """Stream the target to the motors and let one period pass."""
-        self.world.arm.set_joint_targets(target_rad.tolist(), target_speeds.tolist())
+        lead_rad = self._free_lead_rad + np.abs(target_speeds) * period_s
+        near_rad = np.clip(target_rad, self.joints_rad - lead_rad, self.joints_rad + lead_rad)
+        self.world.arm.set_joint_targets(near_rad.tolist(), target_speeds.tolist())
         gripper = self.world.gripper
         self.world.solve_finely(gripper.holding or gripper.resisted)
         self.world.step_physics(period_s)

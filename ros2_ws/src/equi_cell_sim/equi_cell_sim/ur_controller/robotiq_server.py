@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import math
+
 from equi_cell_sim.ur_controller.arms import GRIPPER_STROKE_M, Gripper
 from equi_cell_sim.ur_controller.connections import Connection
 
@@ -13,6 +15,9 @@ OPEN_COUNT, CLOSED_COUNT = 3, 230
 _SPEED_M_S = (0.020, 0.150)
 _FORCE_N = (20.0, 235.0)
 _AT_TARGET_M = 0.0015
+# Fingers that stand so still for so long short of their target are stopped, whatever stopped them.
+_STILL_M = 0.0001
+_STILL_S = 0.5
 
 MOVING, STOPPED_OPENING, STOPPED_CLOSING, AT_TARGET = 0, 1, 2, 3
 RESET, ACTIVATING, ACTIVE = 0, 1, 3
@@ -29,6 +34,8 @@ class RobotiqUnit:
         self.values.update(STA=RESET, OBJ=AT_TARGET, FLT=0, PRE=0, LBP=0, MOD=0)
         self._target_m = GRIPPER_STROKE_M
         self._closing = False
+        self._rested_at_m = math.nan
+        self._rested_s = 0.0
 
     def advance(self, period_s: float) -> None:
         """One controller period: activation and the object status."""
@@ -41,12 +48,20 @@ class RobotiqUnit:
             if self._activating_left_s <= 0:
                 self.values["STA"] = ACTIVE
         elif self.values["STA"] == ACTIVE and self.values["GTO"]:
-            if self._gripper.stopped_by_contact:
+            if self._gripper.stopped_by_contact or self._stands_still(period_s):
                 self.values["OBJ"] = STOPPED_CLOSING if self._closing else STOPPED_OPENING
             elif abs(self._gripper.opening_m - self._target_m) < _AT_TARGET_M:
                 self.values["OBJ"] = AT_TARGET
             else:
                 self.values["OBJ"] = MOVING
+
+    def _stands_still(self, period_s: float) -> bool:
+        """Whether the fingers have rested short of their target for a while."""
+        opening_m = self._gripper.opening_m
+        if not abs(opening_m - self._rested_at_m) < _STILL_M:
+            self._rested_at_m, self._rested_s = opening_m, 0.0
+        self._rested_s += period_s
+        return self._rested_s > _STILL_S and abs(opening_m - self._target_m) >= _AT_TARGET_M
 
     def set(self, name: str, value: int) -> None:
         """Write one variable."""
@@ -71,6 +86,7 @@ class RobotiqUnit:
             _interpolate(_SPEED_M_S, self.values["SPE"]),
             _interpolate(_FORCE_N, self.values["FOR"]),
         )
+        self._rested_s = 0.0
         self.values["OBJ"] = MOVING
         self.values["PRE"] = position
 
