@@ -1,0 +1,72 @@
+"""What is heard about an episode beside its end: the referee's word and the nodes' latencies.
+
+Together with how the episode ended they make its result.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from equi_evaluation.protocol import FirstTry
+from equi_evaluation.results import EpisodeResult
+
+INVALID_OUTCOMES = ("STOPPED", "REFUSED")
+"""Outcomes that say nothing about the policy."""
+_TIMED_NODES = ("policy", "depth_fusion")
+_QUANTILES = ("p50", "p99")
+
+
+class EpisodeFacts:
+    """Collects what is heard while an episode runs."""
+
+    def __init__(self, ground_truth: bool) -> None:
+        """Nothing is known yet.
+
+        Args:
+            ground_truth: a referee says whether the task was done; otherwise the operator does.
+        """
+        self._ground_truth = ground_truth
+        self._truth: dict[str, Any] = {}
+        self._latencies_ms: dict[str, dict[str, float]] = {}
+
+    def begin_episode(self) -> None:
+        """Forget the referee's word on the episode before; latencies stay until renewed."""
+        self._truth = {}
+
+    def hear_referee(self, text: str) -> None:
+        """The referee's newest word, as JSON."""
+        self._truth = json.loads(text)
+
+    def hear_diagnostic(self, node: str, key: str, value: str) -> None:
+        """One entry of a node's diagnostics; whatever is no latency is ignored."""
+        if node not in _TIMED_NODES:
+            return
+        for quantile in _QUANTILES:
+            ending = f" {quantile} [ms]"
+            if key.endswith(ending):
+                stage = f"{node}: {key[: -len(ending)].replace('_', ' ')}"
+                self._latencies_ms.setdefault(stage, {})[quantile] = float(value)
+
+    def result(
+        self, episode_id: str, seed: int, outcome: str, reason: str, steps: int, duration_s: float
+    ) -> EpisodeResult:
+        """The episode's result; without a referee the label is still to be the operator's."""
+        # The referee's last word may be on another episode, if it heard of this one too late.
+        truth = self._truth if self._truth.get("episode_id") == episode_id else {}
+        success = outcome == "SUCCEEDED"
+        if self._ground_truth:
+            success = bool(truth.get("success", False))
+        return EpisodeResult(
+            episode_id=episode_id,
+            seed=seed,
+            outcome=outcome,
+            reason=reason,
+            success=success,
+            label_source="ground_truth" if self._ground_truth else "operator",
+            first_try=str(truth.get("first_try", FirstTry.NONE.value)),
+            steps=int(steps),
+            duration_s=float(duration_s),
+            invalid=outcome in INVALID_OUTCOMES,
+            latencies_ms={stage: dict(values) for stage, values in self._latencies_ms.items()},
+        )

@@ -1,0 +1,99 @@
+"""The record of the running episode: opened and closed with it, fed by whatever topics bring.
+
+Between episodes nothing is recorded, and a topic that comes too often is thinned out.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_evaluation.message_definitions import definition_of
+from equi_evaluation.recording import McapRecorder
+
+_JPEG_QUALITY = 85
+
+
+class PictureError(ValueError):
+    """An image that cannot be recorded; says what it is and what is needed."""
+
+
+class EpisodeRecord:
+    """An MCAP file while an episode runs, nothing in between."""
+
+    def __init__(self, types: Mapping[str, str], periods_ns: Mapping[str, int]) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            types: topic -> package/msg/Name of everything that may be written.
+            periods_ns: topic -> shortest time between two of its messages [ns].
+        """
+        self._types = dict(types)
+        self._periods_ns = dict(periods_ns)
+        self._last_ns: dict[str, int] = {}
+        self._recorder: McapRecorder | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an episode is being recorded."""
+        return self._recorder is not None
+
+    def start(self, path: Path) -> None:
+        """Open the record of an episode."""
+        recorder = McapRecorder(path)
+        for topic, type_name in self._types.items():
+            recorder.add_topic(topic, type_name, definition_of(type_name))
+        self._recorder = recorder
+
+    def write(self, topic: str, data: bytes, now_ns: int) -> None:
+        """Keep a serialised message, if an episode runs and the topic's period has passed."""
+        period_ns = self._periods_ns.get(topic)
+        if period_ns is not None:
+            if now_ns - self._last_ns.get(topic, 0) < period_ns:
+                return
+            self._last_ns[topic] = now_ns
+        if self._recorder is not None:
+            self._recorder.write(topic, data, now_ns)
+
+    def end(self, notes: Mapping[str, str]) -> None:
+        """Close the record; nothing happens if none is open."""
+        if self._recorder is not None:
+            recorder, self._recorder = self._recorder, None
+            recorder.add_note("episode", dict(notes))
+            recorder.close()
+
+
+def rgb_picture(
+    encoding: str, shape: tuple[int, int], step: int, data: bytes | array[int]
+) -> NDArray[np.uint8]:
+    """The pixels (height, width, 3) of a ROS image.
+
+    Args:
+        encoding: as in sensor_msgs/Image; only rgb8 is understood.
+        shape: height and width.
+        step: bytes of a row, padding included.
+        data: the bytes.
+
+    Raises:
+        PictureError: it is something else.
+    """
+    height, width = shape
+    if encoding != "rgb8":
+        raise PictureError(f"is '{encoding}', only rgb8 is recorded; choose another --side-view")
+    values = np.frombuffer(data, np.uint8)
+    if step < 3 * width or values.size != height * step:
+        raise PictureError(
+            f"has {values.size} bytes for {height} rows of {width} pixels with {step} bytes each"
+        )
+    return values.reshape(height, step)[:, : 3 * width].reshape(height, width, 3)
+
+
+def jpeg(rgb: NDArray[np.uint8]) -> bytes | None:
+    """A picture as JPEG; None if it cannot be coded."""
+    coded, data = cv2.imencode(".jpg", rgb[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    return data.tobytes() if coded else None

@@ -1,0 +1,179 @@
+"""The evaluation: episode after episode until the protocol is content, then the report.
+
+Knows nothing of ROS: whoever runs the episodes is an `EpisodeRunner`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+
+from equi_evaluation.evaluate_options import EvaluateOptions
+from equi_evaluation.operator_console import Operator
+from equi_evaluation.pictures import load_frames, video_frames, write_video
+from equi_evaluation.protocol import FirstTry, Protocol
+from equi_evaluation.report import success_rows, write_report
+from equi_evaluation.results import EpisodeResult, ResultStore
+
+EXIT_COMPLETE = 0
+EXIT_INCOMPLETE = 1
+EXIT_NO_POLICY = 2
+
+Tick = Callable[[Any], None]
+"""Called with each feedback of the running episode: `steps`, `phase`, `elapsed_s`, `holding`."""
+
+
+class EpisodeRunner(typing.Protocol):
+    """Whoever can run an episode and record it."""
+
+    def wait_for_policy(self, timeout_s: float) -> bool:
+        """Whether somebody offers episodes."""
+
+    def run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
+        """Run one episode and say how it went; the label may still be the operator's."""
+
+    def start_record(self, path: Path) -> None:
+        """Open the record of an episode."""
+
+    def end_record(self, notes: Mapping[str, str]) -> None:
+        """Close the record, if one is open."""
+
+
+def evaluate(
+    runner: EpisodeRunner, options: EvaluateOptions, operator: Operator | None, console: Console
+) -> int:
+    """The whole evaluation; returns the exit code.
+
+    Args:
+        runner: runs the episodes.
+        options: what to run and where to keep it.
+        operator: arranges scenes and labels episodes; None where a referee does.
+        console: where progress is shown.
+    """
+    protocol = Protocol(options.episodes, options.seed, balanced=not options.any_order)
+    store = ResultStore(options.output, _settings(options))
+    if store.results:
+        console.print(f"resuming: {len(store.results)} episodes are done already")
+    if options.driven_by == "expert":
+        console.print("[yellow]the scripted expert drives; no policy was learned[/]")
+    if not runner.wait_for_policy(options.wait_s):
+        console.print(f"[red]no policy node within {options.wait_s:g} s; is the launch running?[/]")
+        return EXIT_NO_POLICY
+    # Whoever still knows an episode of an earlier start must not take ours for it.
+    start = uuid.uuid4().hex[:4]
+    while (seed := protocol.next_seed(store.results)) is not None:
+        number = len(store.results)
+        episode_id = f"{options.task}-{seed}-{start}"
+        result = _run_one(runner, options, operator, console, episode_id, number, seed)
+        store.add(result)
+        _print_result(result, protocol.counted(store.results), options.episodes, console)
+        if result.record and len(store.results) <= options.videos:
+            _make_video(options.output / result.record, result, console)
+        trouble = _trouble(store.results)
+        if trouble:
+            console.print(f"[red]{trouble}, then start again to resume[/]")
+            break
+    report = write_report(options.output)
+    for name, rate in success_rows(protocol.counted(store.results)).items():
+        console.print(f"{name:<30} {rate}", highlight=False)
+    console.print(f"report: {report}", soft_wrap=True)
+    complete = len(protocol.counted(store.results)) == options.episodes
+    return EXIT_COMPLETE if complete else EXIT_INCOMPLETE
+
+
+def _trouble(results: Sequence[EpisodeResult]) -> str:
+    """Why the next episode would go wrong too, and what to do first; empty if it would not."""
+    outcomes = [result.outcome for result in results[-2:]]
+    if outcomes[-1] == "FAULTED":
+        return "the driver has a fault; reset it"
+    if outcomes == ["REFUSED", "REFUSED"]:
+        return "two episodes in a row could not begin; see to the reason above"
+    return ""
+
+
+def _settings(options: EvaluateOptions) -> dict[str, Any]:
+    """What must be the same for a run to be resumed."""
+    return {
+        "task": options.task,
+        "cell": options.cell,
+        "driven_by": options.driven_by,
+        "model": Path(options.model).name if options.driven_by == "policy" else "",
+        "episodes": options.episodes,
+        "seed": options.seed,
+        "balanced": not options.any_order,
+    }
+
+
+def _run_one(
+    runner: EpisodeRunner,
+    options: EvaluateOptions,
+    operator: Operator | None,
+    console: Console,
+    episode_id: str,
+    number: int,
+    seed: int,
+) -> EpisodeResult:
+    """One episode, recorded if that is wanted, with its label."""
+    if operator is not None:
+        operator.ask(f"arrange scene {seed}, step back", {"g": "go"})
+    record = f"{episode_id}.mcap" if options.record else ""
+    if record:
+        runner.start_record(options.output / record)
+    with console.status(f"episode {number + 1}") as status:
+        result = runner.run_episode(episode_id, seed, _status_line(status, number))
+    result = _labelled(dataclasses.replace(result, record=record), operator)
+    runner.end_record({"seed": str(seed), "outcome": result.outcome, "reason": result.reason})
+    return result
+
+
+def _status_line(status: Status, number: int) -> Tick:
+    """Shows the feedback of episode `number` in the live status line."""
+
+    def show(feedback: Any) -> None:
+        holding = ", holding" if feedback.holding else ""
+        status.update(
+            f"episode {number + 1}: step {feedback.steps}, {feedback.phase}, "
+            f"{feedback.elapsed_s:.0f} s{holding}"
+        )
+
+    return show
+
+
+def _labelled(result: EpisodeResult, operator: Operator | None) -> EpisodeResult:
+    """The result with the operator's label, where there is an operator and something to label."""
+    if operator is None or result.invalid:
+        return result
+    success = operator.ask("was the task done?", {"y": "yes", "n": "no"}) == "y"
+    kinds = {"m": FirstTry.MOVABLE, "i": FirstTry.IMMOVABLE, "o": FirstTry.NONE}
+    first = operator.ask(
+        "which object was tried first?", {letter: kind.value for letter, kind in kinds.items()}
+    )
+    return dataclasses.replace(result, success=success, first_try=kinds[first].value)
+
+
+def _print_result(
+    result: EpisodeResult, counted: list[EpisodeResult], wanted: int, console: Console
+) -> None:
+    good = sum(item.success for item in counted)
+    colour = "green" if result.success else "red"
+    console.print(
+        f"{result.episode_id} (seed {result.seed}): [{colour}]{result.outcome}[/] after "
+        f"{result.steps} steps, {result.duration_s:.1f} s, {result.first_try} first: "
+        f"{result.reason} ({good} of {len(counted)} so far, {wanted} wanted)",
+        highlight=False,
+    )
+
+
+def _make_video(record: Path, result: EpisodeResult, console: Console) -> None:
+    title = f"{result.episode_id}  {result.outcome}"
+    pictures = video_frames(load_frames(record), title)
+    if pictures:
+        path = write_video(pictures, record.with_suffix(".mp4"))
+        console.print(f"video: {path}", soft_wrap=True)

@@ -1,0 +1,41 @@
+"""The demonstration keeps to itself: it must never meet a robot that also runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from equi_evaluation.demo import demo_environment
+
+LAST_OUTGOING_PORT = 60999
+"""Upper end of Linux's range for outgoing connections."""
+
+
+def ports_of(domain: int) -> tuple[int, int]:
+    """First and last UDP port of a ROS domain with a hundred participants."""
+    first = 7400 + 250 * domain
+    return first, first + 11 + 2 * 100
+
+
+def test_an_exported_domain_is_left_because_a_robot_may_listen_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for exported in ("0", "42", "101"):
+        monkeypatch.setenv("ROS_DOMAIN_ID", exported)
+
+        assert demo_environment()["ROS_DOMAIN_ID"] != exported
+
+
+def test_every_domain_of_the_demonstration_has_free_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    for process in range(100_000, 100_017):
+        monkeypatch.setattr("os.getpid", lambda process=process: process)
+
+        first, last = ports_of(int(demo_environment()["ROS_DOMAIN_ID"]))
+
+        assert first > LAST_OUTGOING_PORT
+        assert last < 65536
+
+
+def test_everything_else_of_the_shell_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_of_this_lab")
+
+    assert demo_environment()["RMW_IMPLEMENTATION"] == "rmw_of_this_lab"

@@ -1,0 +1,126 @@
+"""Specification of what is kept of a running episode: the referee's word, latencies, messages."""
+
+from __future__ import annotations
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from equi_evaluation import episode_record
+from equi_evaluation.episode_facts import EpisodeFacts
+from equi_evaluation.episode_record import EpisodeRecord, PictureError, jpeg, rgb_picture
+from equi_evaluation.recording import read_notes, read_record
+
+MILLISECOND = 1_000_000
+# CDR of `uint32 n`: four bytes of header (little endian), then the number.
+ONE = bytes([0, 1, 0, 0, 1, 0, 0, 0])
+
+
+def word(episode_id: str, success: bool, first_try="immovable") -> str:
+    return json.dumps({"episode_id": episode_id, "success": success, "first_try": first_try})
+
+
+def test_the_referee_decides_and_not_the_policys_own_opinion():
+    facts = EpisodeFacts(ground_truth=True)
+    facts.hear_referee(word("e", success=False))
+    result = facts.result("e", 1, "SUCCEEDED", "", 7, 9.0)
+    assert (result.success, result.first_try) == (False, "immovable")
+    assert result.label_source == "ground_truth"
+
+
+def test_the_referees_word_on_another_episode_does_not_count():
+    facts = EpisodeFacts(ground_truth=True)
+    facts.hear_referee(word("before", success=True))
+    result = facts.result("e", 1, "SUCCEEDED", "", 7, 9.0)
+    assert (result.success, result.first_try) == (False, "none")
+
+
+def test_a_new_episode_forgets_the_referees_word_but_not_the_latencies():
+    facts = EpisodeFacts(ground_truth=True)
+    facts.hear_referee(word("e", success=True))
+    facts.hear_diagnostic("policy", "forward_pass p50 [ms]", "2.5")
+    facts.begin_episode()
+    result = facts.result("e", 1, "SUCCEEDED", "", 7, 9.0)
+    assert not result.success
+    assert result.latencies_ms == {"policy: forward pass": {"p50": 2.5}}
+
+
+def test_only_latencies_of_policy_and_perception_are_kept():
+    facts = EpisodeFacts(ground_truth=False)
+    facts.hear_diagnostic("depth_fusion", "decode p99 [ms]", "4.0")
+    facts.hear_diagnostic("depth_fusion", "observations", "12")
+    facts.hear_diagnostic("rtde_driver", "cycle p99 [ms]", "8.0")
+    assert facts.result("e", 1, "STEP_LIMIT", "", 7, 9.0).latencies_ms == {
+        "depth_fusion: decode": {"p99": 4.0}
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcome", "invalid"), [("STOPPED", True), ("REFUSED", True), ("FAULTED", False)]
+)
+def test_what_was_stopped_by_hand_or_never_began_says_nothing_about_the_policy(outcome, invalid):
+    assert EpisodeFacts(ground_truth=True).result("e", 1, outcome, "", 0, 0.0).invalid is invalid
+
+
+@pytest.fixture
+def record(monkeypatch) -> EpisodeRecord:
+    monkeypatch.setattr(episode_record, "definition_of", lambda name: "uint32 n")
+    types = {"count": "p/msg/Count", "state": "p/msg/Count"}
+    return EpisodeRecord(types, {"state": 100 * MILLISECOND})
+
+
+def test_only_what_comes_during_an_episode_is_recorded(record, tmp_path):
+    record.write("count", ONE, 1)
+    record.start(tmp_path / "e.mcap")
+    record.write("count", ONE, 2)
+    record.end({"outcome": "SUCCEEDED"})
+    record.write("count", ONE, 3)
+    assert [item.log_time_ns for item in read_record(tmp_path / "e.mcap")] == [2]
+    assert read_notes(tmp_path / "e.mcap") == {"episode": {"outcome": "SUCCEEDED"}}
+
+
+def test_a_topic_with_a_period_is_thinned_out_and_the_others_are_not(record, tmp_path):
+    record.start(tmp_path / "e.mcap")
+    for at_ms in (1000, 1040, 1099, 1100, 1140):
+        record.write("state", ONE, at_ms * MILLISECOND)
+        record.write("count", ONE, at_ms * MILLISECOND)
+    record.end({})
+    times_ms = [
+        item.log_time_ns // MILLISECOND for item in read_record(tmp_path / "e.mcap", ["state"])
+    ]
+    assert times_ms == [1000, 1100]
+    assert len(list(read_record(tmp_path / "e.mcap", ["count"]))) == 5
+
+
+def test_ending_a_record_twice_does_no_harm(record, tmp_path):
+    record.start(tmp_path / "e.mcap")
+    record.end({"outcome": "SUCCEEDED"})
+    record.end({"outcome": "interrupted"})
+    assert not record.is_open
+    assert read_notes(tmp_path / "e.mcap")["episode"]["outcome"] == "SUCCEEDED"
+
+
+def test_the_padding_of_an_images_rows_is_left_out():
+    rows = np.arange(2 * 8, dtype=np.uint8).reshape(2, 8)
+    picture = rgb_picture("rgb8", (2, 2), 8, rows.tobytes())
+    np.testing.assert_array_equal(picture, rows[:, :6].reshape(2, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "step", "size", "word"),
+    [("bgr8", 6, 12, "bgr8"), ("mono8", 2, 4, "rgb8"), ("rgb8", 6, 11, "11 bytes")],
+)
+def test_an_image_of_another_kind_is_refused_with_a_sentence(encoding, step, size, word):
+    with pytest.raises(PictureError, match=word):
+        rgb_picture(encoding, (2, 2), step, bytes(size))
+
+
+def test_a_coded_picture_keeps_its_colours():
+    red = np.zeros((16, 16, 3), np.uint8)
+    red[..., 0] = 255
+    decoded = cv2.imdecode(np.frombuffer(jpeg(red), np.uint8), cv2.IMREAD_COLOR)
+    blue, green, red_again = decoded[8, 8]
+    assert red_again > 240
+    assert max(blue, green) < 20

@@ -1,0 +1,176 @@
+"""Specification of the evaluation loop: asks for scenes, keeps what happened, knows when to stop.
+
+The episodes are run by a stand-in, so neither ROS nor a cell is needed.
+"""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from equi_evaluation.episode_facts import EpisodeFacts
+from equi_evaluation.evaluate_options import parse
+from equi_evaluation.evaluation_loop import (
+    EXIT_COMPLETE,
+    EXIT_INCOMPLETE,
+    EXIT_NO_POLICY,
+    evaluate,
+)
+from equi_evaluation.operator_console import Operator
+from equi_evaluation.results import EpisodeResult, ResultsError, load_results, load_settings
+
+FEEDBACK = SimpleNamespace(steps=3, phase="moving", elapsed_s=4.2, holding=True)
+
+
+class ScriptedRunner:
+    """Runs nothing: gives the scripted outcomes in order and notes what it was asked for."""
+
+    def __init__(self, *outcomes: str, ready: bool = True) -> None:
+        self.outcomes = list(outcomes)
+        self.ready = ready
+        self.asked: list[tuple[str, int]] = []
+        self.records: list[str] = []
+        self.notes: list[dict[str, str]] = []
+
+    def wait_for_policy(self, timeout_s: float) -> bool:
+        return self.ready
+
+    def run_episode(self, episode_id: str, seed: int, tick) -> EpisodeResult:
+        self.asked.append((episode_id, seed))
+        tick(FEEDBACK)
+        outcome = self.outcomes.pop(0)
+        return EpisodeFacts(ground_truth=False).result(episode_id, seed, outcome, "why", 7, 9.0)
+
+    def start_record(self, path) -> None:
+        self.records.append(path.name)
+
+    def end_record(self, notes) -> None:
+        self.notes.append(dict(notes))
+
+
+def run(folder, runner, *arguments, operator=None) -> tuple[int, str]:
+    """Exit code of the evaluation and what it printed."""
+    out = Console(file=io.StringIO(), width=200)
+    options = parse(["--output", str(folder), "--any-order", "--seed", "0", *arguments])
+    code = evaluate(runner, options, operator, out)
+    return code, out.file.getvalue()
+
+
+def typing_operator(*lines: str) -> Operator:
+    return Operator(Console(file=io.StringIO()), lines)
+
+
+def test_episodes_are_named_by_task_scene_and_start_and_their_scenes_count_upwards(tmp_path):
+    runner = ScriptedRunner("SUCCEEDED", "STEP_LIMIT")
+    code, text = run(tmp_path, runner, "--episodes", "2", "--seed", "40", "--task", "t")
+    assert code == EXIT_COMPLETE
+    assert [seed for _, seed in runner.asked] == [40, 41]
+    (one, start), (two, same_start) = (name.rsplit("-", 1) for name, _ in runner.asked)
+    assert (one, two) == ("t-40", "t-41")
+    assert start == same_start
+    assert [result.success for result in load_results(tmp_path)] == [True, False]
+    assert "1 of 2 so far" in text
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_without_a_policy_nothing_is_run(tmp_path):
+    runner = ScriptedRunner(ready=False)
+    code, text = run(tmp_path, runner, "--wait-s", "5")
+    assert code == EXIT_NO_POLICY
+    assert "no policy node within 5 s" in text
+    assert runner.asked == []
+
+
+def test_a_fault_of_the_driver_ends_the_run_and_the_next_run_goes_on_from_there(tmp_path):
+    code, text = run(tmp_path, ScriptedRunner("SUCCEEDED", "FAULTED"), "--episodes", "3")
+    assert code == EXIT_INCOMPLETE
+    assert "reset it" in text
+    second = ScriptedRunner("SUCCEEDED")
+    code, text = run(tmp_path, second, "--episodes", "3")
+    assert code == EXIT_COMPLETE
+    assert "resuming: 2 episodes" in text
+    assert [seed for _, seed in second.asked] == [2]
+
+
+def test_two_episodes_in_a_row_that_could_not_begin_end_the_run(tmp_path):
+    runner = ScriptedRunner("REFUSED", "SUCCEEDED", "REFUSED", "REFUSED", "SUCCEEDED")
+    code, text = run(tmp_path, runner, "--episodes", "2")
+    assert code == EXIT_INCOMPLETE
+    assert "two episodes in a row could not begin" in text
+    assert len(runner.asked) == 4
+
+
+def test_an_episode_of_another_start_never_has_the_same_name(tmp_path):
+    first, second = ScriptedRunner("SUCCEEDED"), ScriptedRunner("SUCCEEDED")
+    run(tmp_path / "a", first, "--episodes", "1")
+    run(tmp_path / "b", second, "--episodes", "1")
+    assert first.asked[0][0] != second.asked[0][0]
+
+
+def test_a_run_that_gave_up_is_not_complete(tmp_path):
+    outcomes = ["STOPPED"] * 4  # by hand, so none counts; at most four attempts per episode
+    code, _ = run(tmp_path, ScriptedRunner(*outcomes), "--episodes", "1")
+    assert code == EXIT_INCOMPLETE
+
+
+def test_a_run_with_other_settings_is_refused_instead_of_mixed_in(tmp_path):
+    run(tmp_path, ScriptedRunner("SUCCEEDED"), "--episodes", "1")
+    with pytest.raises(ResultsError, match="seed"):
+        run(tmp_path, ScriptedRunner("SUCCEEDED"), "--episodes", "1", "--seed", "9")
+
+
+def test_an_episode_that_was_stopped_by_hand_is_repeated_with_the_next_scene(tmp_path):
+    runner = ScriptedRunner("STOPPED", "SUCCEEDED")
+    code, _ = run(tmp_path, runner, "--episodes", "1")
+    assert code == EXIT_COMPLETE
+    assert [seed for _, seed in runner.asked] == [0, 1]
+
+
+def test_each_record_is_named_after_its_episode_and_says_how_it_ended(tmp_path):
+    runner = ScriptedRunner("STEP_LIMIT")
+    run(tmp_path, runner, "--episodes", "1", "--task", "t", "--record", "--videos", "0")
+    (record,) = runner.records
+    assert record == f"{runner.asked[0][0]}.mcap"
+    assert runner.notes == [{"seed": "0", "outcome": "STEP_LIMIT", "reason": "why"}]
+    assert load_results(tmp_path)[0].record == record
+
+
+def test_without_record_no_file_is_opened(tmp_path):
+    runner = ScriptedRunner("SUCCEEDED")
+    run(tmp_path, runner, "--episodes", "1")
+    assert runner.records == []
+    assert load_results(tmp_path)[0].record == ""
+
+
+def test_the_operators_word_is_the_label_whatever_the_policy_thought(tmp_path):
+    operator = typing_operator("g", "n", "i")
+    run(tmp_path, ScriptedRunner("SUCCEEDED"), "--episodes", "1", operator=operator)
+    (result,) = load_results(tmp_path)
+    assert (result.success, result.first_try) == (False, "immovable")
+    assert result.label_source == "operator"
+
+
+def test_the_operator_is_not_asked_to_label_what_never_began(tmp_path):
+    operator = typing_operator("g", "g", "y", "m")
+    run(tmp_path, ScriptedRunner("REFUSED", "SUCCEEDED"), "--episodes", "1", operator=operator)
+    assert [result.invalid for result in load_results(tmp_path)] == [True, False]
+
+
+def test_an_answer_that_was_not_offered_is_asked_for_again(tmp_path):
+    assert typing_operator("what?", "", "Yes").ask("done?", {"y": "yes", "n": "no"}) == "y"
+
+
+def test_the_experts_episodes_are_never_filed_under_a_model(tmp_path):
+    arguments = ("--episodes", "1", "--driven-by", "expert", "--model", "models/block_picking")
+    _, text = run(tmp_path, ScriptedRunner("SUCCEEDED"), *arguments)
+    assert load_settings(tmp_path)["model"] == ""
+    assert "no policy was learned" in text
+
+
+def test_without_an_output_the_folder_is_named_after_the_task():
+    output = parse(["--task", "drawer_opening"]).output
+    assert output.parent.as_posix() == "runs/evaluation"
+    assert output.name.startswith("drawer_opening-")
