@@ -13,7 +13,6 @@ from __future__ import annotations
 import array
 import sys
 import time
-from collections import deque
 from functools import partial
 from pathlib import Path
 
@@ -43,6 +42,7 @@ from equi_perception.freshness import (
     Verdict,
 )
 from equi_perception.fusion import FusedObservation, FusionConfig, ObservationBuilder, RobotPose
+from equi_perception.perception_report import PerceptionFigures, StatusNews, worth_telling
 from equi_perception.preview import preview_rgb
 from equi_perception.raw_cloud import RawCloudError, read_cloud
 
@@ -74,10 +74,8 @@ class DepthFusionNode(Node):
         self._goals: dict[str, tuple[float, float, float] | None] = {}
         self._sequence = 0
         self._used_stamps: dict[str, int] = {}
-        self._last_status: tuple[int, tuple[str, ...]] | None = None
-        self._newest: FusedObservation | None = None
-        self._stage_ms: deque[dict[str, float]] = deque(maxlen=200)
-        self._rejected = dict.fromkeys(self._cameras, 0)
+        self._news = StatusNews()
+        self._figures = PerceptionFigures(self._cameras)
         self._unreadable: dict[str, Finding] = {}
         self._connect()
         self.get_logger().info(
@@ -157,7 +155,7 @@ class DepthFusionNode(Node):
         self._unreadable.pop(camera, None)
         stamped = StampedCloud(cloud.stamp_ns, self._now_ns(), cloud)
         if not self._monitor.add_cloud(camera, stamped):
-            self._rejected[camera] += 1
+            self._figures.count_rejected(camera)
         self._tick()
 
     def _on_robot(self, message: RobotState) -> None:
@@ -188,11 +186,7 @@ class DepthFusionNode(Node):
         findings = [*self._unreadable.values(), *verdict.findings]
         if not findings and verdict.robot is not None and self._is_new(verdict):
             findings = self._observe(verdict, verdict.robot)
-        # Moving is the normal course of an episode, not a state that people need to read about.
-        telling = [
-            f for f in findings if f.cause not in (Cause.ROBOT_MOVING, Cause.CLOUD_BEFORE_REST)
-        ]
-        self._publish_status(telling, verdict)
+        self._publish_status(worth_telling(findings), verdict)
 
     # Doing -------------------------------------------------------------------------------------
 
@@ -218,15 +212,15 @@ class DepthFusionNode(Node):
         except ObservationError as error:
             return [Finding(Cause.CLOUD_EMPTY, str(error))]
         self._observations.publish(self._message(verdict, robot, fused, goal))
-        self._newest = fused
         wait_ms = (self._now_ns() - min(c.stamp_ns for c in verdict.clouds.values())) / 1e6
-        self._stage_ms.append(
+        self._figures.add(
+            fused,
             {
                 "decode": (decoded - began) * 1e3,
                 **fused.stages_ms,
                 "publish": (time.perf_counter() - decoded) * 1e3 - sum(fused.stages_ms.values()),
                 "exposure_to_observation": wait_ms,
-            }
+            },
         )
         if self._previews.get_subscription_count():
             self._previews.publish(
@@ -267,15 +261,11 @@ class DepthFusionNode(Node):
         return message
 
     def _publish_status(self, findings: list[Finding], verdict: Verdict) -> None:
-        state = PerceptionStatus.READY if not findings else PerceptionStatus.WAITING
-        # Ages in the sentences change all the time: only a new set of causes is news.
-        key = (state, tuple(sorted({f.cause.value + f.message[:12] for f in findings})))
-        if key == self._last_status:
+        if not self._news.is_news(findings):
             return
-        self._last_status = key
         message = PerceptionStatus()
         message.header.stamp = self.get_clock().now().to_msg()
-        message.state = state
+        message.state = PerceptionStatus.WAITING if findings else PerceptionStatus.READY
         message.reasons = [str(finding) for finding in findings]
         message.camera_names = list(self._cameras)
         message.cloud_ages_s = list(verdict.cloud_ages_s)
@@ -290,28 +280,10 @@ class DepthFusionNode(Node):
     def _publish_diagnostics(self) -> None:
         verdict = self._monitor.judge(self._now_ns())
         status = DiagnosticStatus(name="depth_fusion", hardware_id=self._cell)
-        ok = verdict.ready or {f.cause for f in verdict.findings} <= {
-            Cause.ROBOT_MOVING,
-            Cause.CLOUD_BEFORE_REST,
-        }
+        ok = not worth_telling(verdict.findings)
         status.level = DiagnosticStatus.OK if ok else DiagnosticStatus.WARN
         status.message = "ready" if ok else "; ".join(str(f) for f in verdict.findings)
-        values = {
-            f"{name} age [s]": f"{age:.3f}"
-            for name, age in zip(self._cameras, verdict.cloud_ages_s, strict=True)
-        }
-        values["observations"] = str(self._sequence)
-        if self._newest is not None:
-            newest = self._newest
-            values["unseen fraction"] = f"{newest.unseen_fraction:.4f}"
-            for index, name in enumerate(self._cameras):
-                values[f"{name} points in view"] = str(newest.points_in_view[index])
-                values[f"{name} points on robot"] = str(newest.points_on_robot[index])
-                values[f"{name} clouds out of order"] = str(self._rejected[name])
-        for stage in self._stage_ms[-1] if self._stage_ms else ():
-            times = [sample[stage] for sample in self._stage_ms]
-            values[f"{stage} p50 [ms]"] = f"{np.percentile(times, 50):.2f}"
-            values[f"{stage} p99 [ms]"] = f"{np.percentile(times, 99):.2f}"
+        values = self._figures.values(verdict.cloud_ages_s, self._sequence)
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
         message = DiagnosticArray(status=[status])
         message.header.stamp = self.get_clock().now().to_msg()

@@ -89,14 +89,19 @@ class ObservationBuilder:
     def warm_up(self) -> None:
         """Compile the kernels before the first cloud arrives."""
         cloud = np.array([[0.0, 0.0, 0.5, 0.0]], dtype=np.float32)
+        # Each kind of array gets a kernel of its own: a message's bytes can only be read, the copy
+        # of a cloud in another layout can be written too.
+        message = cloud.copy()
+        message.flags.writeable = False
         robot = RobotPose((0.0, -1.57, 1.57, -1.57, -1.57, 0.0), (0.5, 0.0, 0.2), 0.0, 1.0, False)
-        # One point cannot make an image; compiling is all that is wanted here.
-        try:
-            self.build({name: cloud for name in self.camera_names}, robot)
-        except ObservationError:
-            heights = np.zeros((self.contract.image.size_px,) * 2, dtype=np.float32)
-            heights[0, 0] = np.nan
-            fill_holes(drop_spikes(heights))
+        for points in (message, cloud):
+            # One point cannot make an image; compiling is all that is wanted here.
+            try:
+                self.build({name: points for name in self.camera_names}, robot)
+            except ObservationError:
+                heights = np.zeros((self.contract.image.size_px,) * 2, dtype=np.float32)
+                heights[0, 0] = np.nan
+                fill_holes(drop_spikes(heights))
 
     def build(
         self,
