@@ -5,7 +5,8 @@ ros2 launch equi_policy sim2real.launch.py episodes:=20 record:=true        # an
 ros2 launch equi_policy sim2real.launch.py sim:=false robot_ip:=192.168.1.10 cell:=lab
 
 Simulated and real cell differ only in which processes stand behind the same topics and ports. With
-`episodes:=0` the system waits for RunEpisode goals; otherwise it runs them and ends.
+`episodes:=0` the system waits for RunEpisode goals; otherwise it runs them and ends, which it does
+in the simulated cell only.
 """
 
 import sys
@@ -30,6 +31,7 @@ from launch_ros.actions import Node
 
 from equi_core.cell_file import CellFile, find_project_root
 from equi_core.contract import PolicyContract
+from equi_core.scene_seeds import TEST_SEED
 
 HERE = Path(__file__).resolve().parent
 
@@ -111,6 +113,14 @@ def evaluation(value, cell, driver, folder):
     episodes = int(value("episodes"))
     if episodes == 0:
         return []
+    if not cell.simulated:
+        # A launch hands no keyboard on to its processes, and the operator has to answer.
+        raise RuntimeError(
+            f"episodes:={episodes} works in the simulated cell only: here an operator arranges the "
+            "scenes and gives the labels. Leave it out, and run beside this launch: ros2 run "
+            f"equi_evaluation evaluate --episodes {episodes} --task {value('task')} "
+            f"--cell {cell.name} --model {folder}"
+        )
     arguments = [
         "--episodes",
         str(episodes),
@@ -124,9 +134,8 @@ def evaluation(value, cell, driver, folder):
         driver,
         "--model",
         str(folder),
+        "--ground-truth",
     ]
-    if cell.simulated:
-        arguments.append("--ground-truth")
     if value("record") == "true":
         arguments.append("--record")
     if value("balanced") == "false":
@@ -187,9 +196,15 @@ def generate_launch_description():
                 description="expert: the scripted expert in place of the policy (simulation)",
             ),
             DeclareLaunchArgument(
-                "episodes", default_value="0", description="evaluate so many, then end; 0: wait"
+                "episodes",
+                default_value="0",
+                description="evaluate so many, then end (simulated cell); 0: wait",
             ),
-            DeclareLaunchArgument("seed", default_value="0", description="seed of the first scene"),
+            DeclareLaunchArgument(
+                "seed",
+                default_value=str(TEST_SEED),
+                description="seed of the first scene; by default one that no policy was trained on",
+            ),
             DeclareLaunchArgument(
                 "balanced",
                 default_value="true",

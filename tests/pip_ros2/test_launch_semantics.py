@@ -136,6 +136,13 @@ def test_a_python_expression_is_the_text_of_its_value(expression: list, value: s
 
 def test_a_python_expression_sees_the_modules_it_names() -> None:
     assert text(PythonExpression("os.sep.join(['a', 'b'])", ["os"])) == "a/b"
+    assert text(PythonExpression("os.sep", "os")) == "/"
+    assert text(PythonExpression("os.sep", [LaunchConfiguration("module")]), module="os") == "/"
+
+
+def test_a_python_expression_does_not_see_the_package_of_a_module_it_names() -> None:
+    with pytest.raises(SubstitutionFailure, match="NameError"):
+        text(PythonExpression("json.dumps(1)", ["json.encoder"]))
 
 
 def test_a_python_expression_that_fails_shows_the_text_it_evaluated() -> None:
@@ -252,6 +259,22 @@ def test_a_group_without_forwarding_sees_only_what_it_is_given(monkeypatch) -> N
         probe(LaunchConfiguration("x"), EnvironmentVariable("EQUI_LATE")),
     )
     assert probe.seen == ["-1-", "1set"]
+
+
+def test_what_a_group_without_forwarding_keeps_is_read_in_the_environment_of_the_start(
+    monkeypatch,
+) -> None:
+    monkeypatch.setenv("EQUI_SCOPE", "start")
+    probe = Probe()
+    run(
+        SetEnvironmentVariable("EQUI_SCOPE", "later"),
+        GroupAction(
+            [probe(LaunchConfiguration("kept"))],
+            forwarding=False,
+            launch_configurations={"kept": EnvironmentVariable("EQUI_SCOPE")},
+        ),
+    )
+    assert probe.seen == ["start"]
 
 
 def write_launch_file(folder: Path, name: str, entities: str) -> str:

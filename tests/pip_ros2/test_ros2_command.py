@@ -140,17 +140,18 @@ def test_nodes_are_listed_by_full_name(demo_launch, eventually) -> None:
 
 
 def test_topics_are_listed_with_their_types(demo_launch, eventually) -> None:
-    wanted = "/conversation [std_msgs/msg/String]\n"
-    lines = eventually("topic", "list", "-t", until=lambda text: wanted in text).splitlines()
-    assert "/numbers [std_msgs/msg/Float64MultiArray]" in lines
+    # Discovery brings endpoints one by one, so both are waited for.
+    wanted = {"/conversation [std_msgs/msg/String]", "/numbers [std_msgs/msg/Float64MultiArray]"}
+    listed = eventually("topic", "list", "-t", until=lambda text: wanted <= set(text.splitlines()))
+    lines = listed.splitlines()
     assert not any(line.startswith("/chatter") for line in lines), "it is remapped"
 
 
-def test_topic_info_counts_endpoints_and_shows_their_qos(demo_launch, run_ros2, eventually) -> None:
+def test_topic_info_counts_endpoints_and_shows_their_qos(demo_launch, eventually) -> None:
     counts = "Type: std_msgs/msg/String\nPublisher count: 1\nSubscription count: 1\n"
     eventually("topic", "info", "conversation", until=lambda text: text == counts)
-    verbose = run_ros2("topic", "info", "-v", "/numbers").stdout
-    assert "Node name: talker\nNode namespace: /\n" in verbose
+    talker = "Node name: talker\nNode namespace: /\n"
+    verbose = eventually("topic", "info", "-v", "/numbers", until=lambda text: talker in text)
     assert "Endpoint type: PUBLISHER\n" in verbose
     assert "  Reliability: BEST_EFFORT\n" in verbose
 

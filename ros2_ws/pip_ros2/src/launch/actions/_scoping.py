@@ -32,7 +32,7 @@ class CloseScope(Action):
 
 
 class ResetLaunchConfigurations(Action):
-    """Keep only the given configurations, evaluated before the rest is dropped."""
+    """Reset the environment; keep only the given configurations, evaluated in between."""
 
     def __init__(
         self, launch_configurations: Mapping[SomeSubstitutionsType, SomeSubstitutionsType]
@@ -45,9 +45,9 @@ class ResetLaunchConfigurations(Action):
 
     def execute(self, context: LaunchContext) -> None:
         """Reset the environment to that of the launch's start, and the configurations."""
+        context._reset_environment()
         kept = {
             perform_substitutions(context, name): perform_substitutions(context, value)
             for name, value in self.__kept
         }
-        context._reset_environment()
         context._replace_launch_configurations(kept)

@@ -97,6 +97,11 @@ class ExecuteProcess(Action):
             if on_exit is None or callable(on_exit)
             else list(normalize_to_list_of_entities(on_exit))
         )
+        if self.__on_exit == []:
+            raise TypeError(
+                f"{type(self).__name__}: on_exit is an empty list, which ROS stumbles over when "
+                "the process ends; leave it out"
+            )
         self.__respawn = normalize_typed_substitution(respawn, bool)
         self.__respawn_delay = respawn_delay
         self.__respawn_max_retries = respawn_max_retries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..action import Action
@@ -22,12 +22,14 @@ class OpaqueFunction(Action):
         *,
         function: Callable[..., Sequence[LaunchDescriptionEntity] | None],
         args: Iterable[Any] | None = None,
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
         condition: Condition | None = None,
     ) -> None:
         super().__init__(condition=condition)
         if not callable(function):
             raise TypeError(f"OpaqueFunction: function must be callable, got {function!r}")
+        if kwargs is not None and not isinstance(kwargs, dict):
+            raise TypeError(f"OpaqueFunction: kwargs must be a dict, got {kwargs!r}")
         self.__function = function
         self.__args = () if args is None else tuple(args)
         self.__kwargs = {} if kwargs is None else dict(kwargs)

@@ -41,6 +41,11 @@ class _OnProcessEvent(BaseEventHandler):
                 f"{type(self).__name__}: target_action must be the ExecuteProcess or Node action "
                 f"itself, a function of the action, or None; got {target_action!r}"
             )
+        if reaction.is_empty:
+            raise TypeError(
+                f"{type(self).__name__}: the list of actions is empty, which ROS stumbles over "
+                "when the event happens; give an action, or leave the handler out"
+            )
         self.__event_type = event_type
         self.__target_action = target_action
         self.__reaction = reaction

@@ -31,6 +31,11 @@ class Reaction:
                 f"(event, context): {error}"
             ) from None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is an empty list."""
+        return self.__function is None and not self.entities
+
     def __call__(self, event: Event, context: LaunchContext) -> SomeEntitiesType | None:
         """Return the entities to visit now."""
         if self.__function is not None:

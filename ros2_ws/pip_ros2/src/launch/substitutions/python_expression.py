@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..some_substitutions_type import SomeSubstitutionsType
@@ -18,27 +17,26 @@ if TYPE_CHECKING:
 class PythonExpression(Substitution):
     """Evaluates an expression in which launch configurations may be pasted as text.
 
-    Names of `python_modules` are available with their module's name; those of `math` also bare.
+    Each of `python_modules` is available under its own name; what is in `math` also without it.
     """
 
     def __init__(
         self,
         expression: SomeSubstitutionsType,
-        python_modules: Sequence[str] = ("math",),
+        python_modules: SomeSubstitutionsType = ("math",),
     ) -> None:
-        if isinstance(python_modules, str) or not all(
-            isinstance(module, str) for module in python_modules
-        ):
-            raise TypeError(
-                f"PythonExpression: python_modules must be a list of names, got {python_modules!r}"
-            )
         self.__expression = normalize_to_list_of_substitutions(expression)
-        self.__python_modules = list(python_modules)
+        self.__python_modules = normalize_to_list_of_substitutions(python_modules)
 
     @property
     def expression(self) -> list[Substitution]:
         """The parts of the expression."""
         return self.__expression
+
+    @property
+    def python_modules(self) -> list[Substitution]:
+        """The names of the modules."""
+        return self.__python_modules
 
     def describe(self) -> str:
         """Return the expression in the notation of launch files."""
@@ -47,15 +45,11 @@ class PythonExpression(Substitution):
     def perform(self, context: LaunchContext) -> str:
         """Return `str()` of the expression's value."""
         names: dict[str, Any] = {}
-        for module_name in self.__python_modules:
-            module = importlib.import_module(module_name)
-            names[module_name.partition(".")[0]] = importlib.import_module(
-                module_name.partition(".")[0]
-            )
-            if module_name == "math":
-                names.update(
-                    {key: item for key, item in vars(module).items() if not key.startswith("_")}
-                )
+        for module_name in self.python_modules:
+            module = importlib.import_module(module_name.perform(context))
+            if module.__name__ == "math":
+                names.update(vars(module))
+            names[module.__name__] = module
         text = perform_substitutions(context, self.expression)
         try:
             # A launch file is a program of the user's own; its expressions run with its rights.

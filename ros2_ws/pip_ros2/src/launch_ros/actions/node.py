@@ -66,9 +66,9 @@ class Node(ExecuteProcess):
         name: SomeSubstitutionsType | None = None,
         namespace: SomeSubstitutionsType | None = None,
         exec_name: SomeSubstitutionsType | None = None,
-        parameters: Sequence[Any] | None = None,
+        parameters: list[Any] | None = None,
         remappings: Iterable[tuple[SomeSubstitutionsType, SomeSubstitutionsType]] | None = None,
-        ros_arguments: Sequence[SomeSubstitutionsType] | None = None,
+        ros_arguments: list[SomeSubstitutionsType] | None = None,
         arguments: Sequence[SomeSubstitutionsType] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -84,9 +84,10 @@ class Node(ExecuteProcess):
             if package is None
             else ExecutableInPackage(package=package, executable=executable)
         ]
-        words += _word_list("arguments", arguments)
+        words += _word_list("arguments", arguments, (list, tuple))
         if ros_arguments is not None:
-            words += ["--ros-args", *_word_list("ros_arguments", ros_arguments)]
+            # ROS appends them to a list of its own, which no tuple can be added to.
+            words += ["--ros-args", *_word_list("ros_arguments", ros_arguments, (list,))]
         super().__init__(cmd=words, name=exec_name, **kwargs)
         self.__package = package
         self.__executable = executable
@@ -209,11 +210,11 @@ class Node(ExecuteProcess):
 
 
 def _word_list(
-    keyword: str, words: Sequence[SomeSubstitutionsType] | None
+    keyword: str, words: Sequence[SomeSubstitutionsType] | None, kinds: tuple[type, ...]
 ) -> list[SomeSubstitutionsType]:
     if words is None:
         return []
-    if not isinstance(words, (list, tuple)):
+    if not isinstance(words, kinds):
         raise TypeError(f"Node: {keyword} must be a list with one item per word, got {words!r}")
     return list(words)
 

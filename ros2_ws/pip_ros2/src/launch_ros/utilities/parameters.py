@@ -34,9 +34,9 @@ class _TextList:
 NormalizedDict = dict[tuple[Substitution, ...], Any]
 
 
-def normalize_parameters(parameters: Sequence[Any]) -> list[ParameterFile | NormalizedDict]:
+def normalize_parameters(parameters: list[Any]) -> list[ParameterFile | NormalizedDict]:
     """Return a list of files and flat dictionaries; raise TypeError for anything else."""
-    if not isinstance(parameters, (list, tuple)):
+    if not isinstance(parameters, list):  # ROS refuses a tuple too
         raise TypeError(
             f"Node: parameters must be a list of dictionaries and YAML file paths, "
             f"got {parameters!r}"
