@@ -27,7 +27,6 @@ def an_episode(number: int, steps: int, size=84, terminated=True) -> Episode:
         reward=marks[:-1].astype(np.float32),
         terminated=terminated,
         expert_action=actions / 2,
-        is_demonstration=number % 2 == 0,
     )
 
 
@@ -49,7 +48,6 @@ def test_each_step_finds_its_frame_action_and_reward():
     np.testing.assert_allclose(batch.actions[:, 3] * 1000, expected, rtol=1e-6)
     np.testing.assert_allclose(labelled.expert_actions, batch.actions / 2)
     np.testing.assert_array_equal(batch.holding, marks % 2)
-    np.testing.assert_array_equal(labelled.is_demonstration, layout.step_episode % 2 == 0)
 
 
 def test_the_previous_action_is_zero_first_and_then_the_one_before():

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from equi_core.contract import PolicyContract
+from equi_core.scene_seeds import SELECTION_SEED
 from equi_rl.acting import ActingPolicy
 from equi_rl.evaluate import main
 from equi_rl.evaluation import Evaluation, EvaluationError
@@ -16,7 +17,6 @@ from equi_rl.export import ExportError, export, load_policy
 from equi_rl.nets.checkpoint import load_checkpoint, save_checkpoint
 from equi_rl.nets.config import reference_config
 from equi_rl.nets.networks import Actor
-from equi_rl.robot_config import SELECTION_SEED
 from equi_rl.rollout import EpisodeOutcome
 
 
@@ -82,7 +82,7 @@ def test_an_exported_policy_acts_like_the_checkpoint_it_came_from(checkpoint, tm
         digests.append(digest)
     assert digests[0] == digests[1]
     rng = np.random.default_rng(0)
-    states = [policy.start() for policy in policies]
+    states = [policy.start(seed=0) for policy in policies]
     for _ in range(3):
         picture = rng.uniform(0, 0.3, (2, 84, 84)).astype(np.float32)
         action = rng.uniform(-1, 1, 5).astype(np.float32)
@@ -116,7 +116,8 @@ def test_the_command_plays_writes_the_result_and_films_a_failure(checkpoint, tmp
     ("arguments", "words"),
     [
         (["--episodes", "0"], "--episodes 0"),
-        (["--seed", str(SELECTION_SEED)], "would flatter the policy"),
+        (["--seed", str(SELECTION_SEED + 50)], "would flatter the policy"),
+        (["--seed", "0"], "must be at least 900000000"),
         (["--seed", "-1"], "--seed -1"),
     ],
 )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 from equi_rl.acting import ActingPolicy
-from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate, imitation_loss
+from equi_rl.agents.imitation import (
+    SPREAD_WEIGHT,
+    ImitationSettings,
+    ImitationUpdate,
+    imitation_loss,
+)
 from equi_rl.batch import Augmentation, collate
 from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.networks import Actor, initial_state
@@ -67,15 +74,26 @@ def test_unlabelled_steps_do_not_count(actor):
         episode.terminated,
         labels,
     )
-    loss = imitation_loss(
-        actor, actor.dense(), collate([partly], 20, rng, Augmentation(rotate=False)), 0.98
-    )
-    assert torch.isfinite(loss)
+    batch = collate([partly], 20, rng, Augmentation(rotate=False))
+    assert torch.isfinite(imitation_loss(actor, actor.dense(), batch, ImitationSettings()))
     labels[:] = np.nan
+    batch = collate([partly], 20, rng, Augmentation(rotate=False))
     with pytest.raises(ValueError, match="no step"):
-        imitation_loss(
-            actor, actor.dense(), collate([partly], 20, rng, Augmentation(rotate=False)), 0.98
-        )
+        imitation_loss(actor, actor.dense(), batch, ImitationSettings())
+
+
+def test_the_spread_of_the_policy_is_led_to_where_it_is_wanted(actor):
+    rng = np.random.default_rng(0)
+    batch = collate([remember_the_first_picture(rng, 4)], 20, rng, Augmentation(rotate=False))
+
+    def loss(log_std):
+        settings = ImitationSettings(log_std=log_std)
+        return float(imitation_loss(actor, actor.dense(), batch, settings).detach())
+
+    without = loss(None)
+    # A fresh network's log-std is about 0: being wanted elsewhere costs the square of the distance.
+    assert loss(-2.0) - without == pytest.approx(SPREAD_WEIGHT * 4.0, rel=0.5)
+    assert loss(-4.0) - without == pytest.approx(SPREAD_WEIGHT * 16.0, rel=0.5)
 
 
 def test_acting_step_by_step_is_the_network_over_the_whole_history(actor):
@@ -90,21 +108,31 @@ def test_acting_step_by_step_is_the_network_over_the_whole_history(actor):
             initial_state(SMALL, 1),
         )
     policy = ActingPolicy.of(actor)
-    state = policy.start()
+    state = policy.start(seed=0)
     for step in range(7):
         action, state = policy.act(observations[step], previous[step], state)
         np.testing.assert_allclose(action, torch.tanh(mean[step, 0]), atol=1e-5)
+
+
+def test_a_random_start_depends_on_the_episode_alone_and_not_on_what_was_played_before():
+    torch.manual_seed(0)
+    policy = ActingPolicy.of(Actor(dataclasses.replace(SMALL, initial_state="random")))
+    first = policy.start(seed=7)
+    torch.randn(3)  # whatever else draws random numbers meanwhile
+    for before, again in zip(first, policy.start(seed=7), strict=True):
+        assert torch.equal(before, again)
+    assert not torch.equal(first.hidden, policy.start(seed=8).hidden)
 
 
 def test_a_snapshot_does_not_follow_the_actor(actor):
     rng = np.random.default_rng(0)
     observation = rng.uniform(0, 0.3, size=(2, 20, 20)).astype(np.float32)
     policy = ActingPolicy.of(actor)
-    before, _ = policy.act(observation, np.zeros(5), policy.start())
+    before, _ = policy.act(observation, np.zeros(5), policy.start(seed=0))
     with torch.no_grad():
         for parameter in actor.parameters():
             parameter.add_(1.0)
-    after, _ = policy.act(observation, np.zeros(5), policy.start())
+    after, _ = policy.act(observation, np.zeros(5), policy.start(seed=0))
     np.testing.assert_array_equal(before, after)
 
 
@@ -113,7 +141,7 @@ def test_random_actions_scatter_around_the_mean_and_stay_in_range(actor):
     policy = ActingPolicy.of(actor)
     observation = rng.uniform(0, 0.3, size=(2, 20, 20)).astype(np.float32)
     drawn = np.array(
-        [policy.act(observation, np.zeros(5), policy.start(), rng)[0] for _ in range(50)]
+        [policy.act(observation, np.zeros(5), policy.start(seed=0), rng)[0] for _ in range(50)]
     )
     assert drawn.std(axis=0).min() > 0.05
     assert np.abs(drawn).max() <= 1.0

@@ -11,6 +11,7 @@ from equi_rl.replay import (
     EpisodeMemory,
     EpisodeRecorder,
     ReplayError,
+    labelled_by_success,
     pack_depth,
     unpack_depth,
 )
@@ -60,6 +61,13 @@ def test_a_recorded_episode_holds_what_was_recorded():
 
 def test_a_time_out_is_not_a_success_even_with_a_reward():
     assert not an_episode(tag=1.0, terminated=False).succeeded
+
+
+def test_a_success_is_labelled_with_its_own_actions_and_a_failure_is_not():
+    won, lost = an_episode(tag=1.0), an_episode(tag=0.0)
+    np.testing.assert_array_equal(labelled_by_success(won).expert_action, won.action)
+    assert np.isnan(labelled_by_success(lost).expert_action).all()
+    assert np.isnan(won.expert_action).all(), "the episode itself stays as it was"
 
 
 def test_the_oldest_episodes_leave_first_and_demonstrations_stay():
@@ -112,13 +120,29 @@ def test_a_killed_run_reads_its_episodes_back(tmp_path):
     for tag in (2, 3, 4):
         memory.add(an_episode(tag=tag))
     at_checkpoint = memory.n_added
+    assert tags(memory) == [1, 3, 4]
     memory.add(an_episode(tag=9))  # after the checkpoint: the continued run will not know it
 
     again = EpisodeMemory(capacity=10, folder=tmp_path)
     again.restore(at_checkpoint)
-    assert tags(again) == [1, 4]  # 3 was evicted by 9 and is gone from disk, too
+    assert tags(again) == [1, 3, 4]  # although 9 had evicted 3
     again.add(an_episode(tag=5))
     assert tags(again) == [1, 4, 5]
+
+
+def test_evicted_episodes_leave_the_disk_when_they_are_forgotten(tmp_path):
+    memory = EpisodeMemory(capacity=6, folder=tmp_path)
+    for tag in (1, 2, 3, 4):
+        memory.add(an_episode(tag=tag))
+    assert len(list(tmp_path.iterdir())) == 4
+    memory.forget_evicted()
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "episode_00000002.npz",
+        "episode_00000003.npz",
+    ]
+    again = EpisodeMemory(capacity=6, folder=tmp_path)
+    again.restore(4)
+    assert tags(again) == tags(memory) == [3, 4]
 
 
 def test_an_episode_half_written_at_the_kill_is_not_read(tmp_path):
@@ -130,8 +154,19 @@ def test_an_episode_half_written_at_the_kill_is_not_read(tmp_path):
     assert tags(again) == [1]
 
 
-def test_a_damaged_file_is_named(tmp_path):
-    (tmp_path / "episode_00000000.npz").write_bytes(b"not an archive")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"not an archive",
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:60] + bytes(20) + data[80:],
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path, damage):
+    EpisodeMemory(folder=tmp_path).add(an_episode())
+    path = tmp_path / "episode_00000000.npz"
+    path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ReplayError, match="episode_00000000"):
         EpisodeMemory(folder=tmp_path).restore(1)
 

@@ -34,6 +34,20 @@ def test_seeds_are_averaged_over_the_evaluations_that_all_of_them_have(tmp_path)
     assert (curve.last.successes, curve.last.episodes) == (14, 20)
 
 
+def test_agents_are_compared_where_the_shortest_curve_ends(tmp_path):
+    write_run(tmp_path / "runs" / "a", [(100, 2), (200, 6)], agent="rsac")
+    write_run(tmp_path / "runs" / "b", [(100, 4), (300, 8)], agent="equi-rsac")
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "docs")]) == 0
+    table = (tmp_path / "docs" / "robot_results.md").read_text()
+    # Half of the way from 0.4 to 0.8, not the 0.8 that it ends with.
+    equal = {
+        line.split("|")[3].strip(): line.split("|")[8].strip()
+        for line in table.splitlines()
+        if line.startswith("| block_picking")
+    }
+    assert equal == {"RSAC": "0.60 ± 0.00 (200)", "Equi-RSAC": "0.60 ± 0.00 (200)"}
+
+
 def test_presets_and_ablations_are_kept_apart(tmp_path):
     write_run(tmp_path / "a", [(100, 2)])
     write_run(tmp_path / "b", [(100, 3)], preset="ship")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import csv
 
+import numpy as np
 import pytest
 import torch
 
+from equi_core.statistics import SuccessRate
+from equi_rl import robot_trainer
 from equi_rl.agents.learner import DivergedError, require_finite
+from equi_rl.agents.sac import Encoder
 from equi_rl.nets.checkpoint import load_checkpoint
-from equi_rl.robot_config import AGENTS, Preset, RobotConfigError, robot_run
+from equi_rl.replay import Episode
+from equi_rl.robot_config import AGENTS, Preset, RobotConfigError, robot_run, with_settings
+from equi_rl.robot_experiments import FAST_CHOICES
 from equi_rl.robot_trainer import RobotTrainer
+from equi_rl.rollout import EpisodeOutcome
 from equi_rl.run_folder import RunFolderError
 
 
@@ -63,10 +70,98 @@ def test_a_run_that_was_killed_ends_like_one_that_was_not(tmp_path):
     for name, tensor in one.tensors.items():
         assert torch.equal(tensor, two.tensors[name]), name
     with (tmp_path / "killed" / "progress.csv").open() as stream:
-        assert [row["rounds"] for row in csv.DictReader(stream)] == ["2", "4"]
+        assert [row["rounds"] for row in csv.DictReader(stream)] == ["0", "2", "4"]
     best = load_checkpoint(tmp_path / "killed" / "checkpoints" / "best")
     assert best.contract.task == "block_picking"
     assert best.contract.provenance.preset == "ship"
+
+
+def an_episode(tag: float) -> Episode:
+    """Three steps that can be recognised by their reward."""
+    return Episode(
+        depth=np.zeros((4, 4, 4), dtype=np.uint16),
+        holding=np.zeros(4, dtype=bool),
+        action=np.zeros((3, 5), dtype=np.float32),
+        reward=np.full(3, tag, dtype=np.float32),
+        terminated=True,
+        expert_action=np.zeros((3, 5), dtype=np.float32),
+    )
+
+
+def tags(trainer: RobotTrainer) -> list[float]:
+    return [float(episode.reward[0]) for episode in trainer.memory]
+
+
+class ReadyCollector:
+    """Has played everything already; the first `successes` episodes succeeded."""
+
+    def __init__(self, successes: int) -> None:
+        self.successes = successes
+
+    def play(self, work):
+        return [
+            (an_episode(0.0), EpisodeOutcome(seed, 3, index < self.successes, "", None))
+            for index, seed in enumerate(work.seeds)
+        ]
+
+
+def killed(*_):
+    raise Killed
+
+
+def test_a_full_memory_is_restored_as_it_was_at_the_checkpoint(tmp_path):
+    # Given a run whose memory is full, killed some episodes after its checkpoint
+    run = a_tiny_run(capacity=9)
+    trainer = RobotTrainer(run, tmp_path)
+    for tag in (1, 2, 3, 4):
+        trainer.memory.add(an_episode(tag))
+    trainer._save(SuccessRate(0, 1))
+    at_checkpoint = tags(trainer)
+    for tag in (5, 6):
+        trainer.memory.add(an_episode(tag))
+    # When it goes on
+    continued = RobotTrainer(run, tmp_path)
+    continued._restore()
+    # then nothing is missing; what the checkpoint did not need any more is gone from the disk.
+    assert tags(continued) == at_checkpoint == [2, 3, 4]
+    assert len(list((tmp_path / "memory").iterdir())) == 3
+
+
+def test_a_kill_right_after_the_checkpoint_loses_neither_its_row_nor_the_best(
+    tmp_path, monkeypatch
+):
+    run = a_tiny_run(evaluation_episodes=5)
+    trainer = RobotTrainer(run, tmp_path)
+    trainer._evaluate(ReadyCollector(successes=1))
+    trainer.progress.rounds = 2
+    monkeypatch.setattr(robot_trainer, "_point", killed)
+    with pytest.raises(Killed):
+        trainer._evaluate(ReadyCollector(successes=3))
+    monkeypatch.undo()
+    continued = RobotTrainer(run, tmp_path)
+    continued._restore()
+    best = tmp_path / "checkpoints" / "best"
+    assert best.resolve().name == "round_000002"
+    # A later evaluation that is only as good does not replace it.
+    continued.progress.rounds = 4
+    continued._evaluate(ReadyCollector(successes=3))
+    assert best.resolve().name == "round_000002"
+    rows = continued.folder.read_progress()
+    assert [(row["rounds"], row["successes"]) for row in rows] == [
+        ("0", "1"),
+        ("2", "3"),
+        ("4", "3"),
+    ]
+
+
+def test_a_kill_right_before_the_first_checkpoint_leaves_no_row(tmp_path, monkeypatch):
+    trainer = RobotTrainer(a_tiny_run(), tmp_path)
+    monkeypatch.setattr(robot_trainer, "save_checkpoint", killed)
+    with pytest.raises(Killed):
+        trainer._evaluate(ReadyCollector(successes=1))
+    continued = RobotTrainer(a_tiny_run(), tmp_path)
+    continued._restore()
+    assert continued.folder.read_progress() == []
 
 
 def test_a_folder_is_not_used_twice_and_not_by_another_run(tmp_path):
@@ -85,6 +180,7 @@ def test_a_folder_is_not_used_twice_and_not_by_another_run(tmp_path):
         ({"agent": "magic"}, "agent"),
         ({"seed": -1}, "seed"),
         ({"rounds": 0}, "rounds"),
+        ({"evaluation_episodes": 0}, "evaluation_episodes"),
         ({"demonstrations": 0}, "demonstrations"),
         ({"demonstrations_per_batch": 99}, "demonstrations_per_batch"),
         ({"preset": "slow"}, "preset"),
@@ -134,6 +230,13 @@ def test_every_agent_and_preset_is_a_valid_run(agent, preset):
     assert robot_run("block_pushing", preset, agent=agent).to_mapping()["agent"] == agent
 
 
+@pytest.mark.parametrize("choice", FAST_CHOICES)
+def test_every_choice_of_the_preset_fast_can_be_taken_back(choice):
+    usual = robot_run("block_picking", Preset.FAST)
+    changed = with_settings(usual, FAST_CHOICES[choice])
+    assert (changed == usual) == (choice == "as_it_is")
+
+
 def test_figures_and_weights_that_are_not_finite_stop_the_run():
     network = torch.nn.Linear(1, 1)
     require_finite({"loss": 1.0}, network)
@@ -154,3 +257,49 @@ def test_evaluations_that_all_fail_stop_the_run_and_keep_its_checkpoint(tmp_path
     kept = load_checkpoint(tmp_path / "run" / "checkpoints" / "best")
     assert kept.contract.provenance.evaluation_successes == 0
     assert not (tmp_path / "run" / "summary.json").exists()
+
+
+def test_any_setting_can_be_given_as_text():
+    run = with_settings(
+        robot_run("block_picking", "fast"),
+        ["sac.demonstration_weight=1", "sac.encoder=critic", "imitation.log_std=null", "seed=3"],
+    )
+    assert run.sac.demonstration_weight == 1.0
+    assert run.sac.encoder is Encoder.CRITIC
+    assert run.imitation.log_std is None
+    assert run.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1e-4", 1e-4), ("2.5E-3", 2.5e-3), (".5e+0", 0.5), ("3", 3.0), ("0.1", 0.1)],
+)
+def test_numbers_may_be_written_in_any_common_way(text, number):
+    run = with_settings(
+        robot_run("block_picking", "fast"),
+        [f"sac.actor_learning_rate={text}", "imitation.log_std=-1e-1", "capacity=1e3"],
+    )
+    assert run.sac.actor_learning_rate == number
+    assert run.imitation.log_std == -0.1
+    assert run.capacity == 1000
+    assert isinstance(run.capacity, int)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "complaint"),
+    [
+        ("sac.discount", "name=value"),
+        ("sac.hope=1", "no setting 'hope'; known: discount"),
+        ("sac=1", "single value"),
+        ("seed.more=1", "single value"),
+        ("sac.discount=high", "no float"),
+        ("sac.discount=1e", "no float"),
+        ("rounds=1.5", "no int"),
+        ("rotate=3", "no bool"),
+        ("sac.encoder=none", "separate, critic, both"),
+        ("batch_episodes=0", "at least 1"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_by_name(assignment, complaint):
+    with pytest.raises(RobotConfigError, match=complaint):
+        with_settings(robot_run("block_picking", "fast"), [assignment])

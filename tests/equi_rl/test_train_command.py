@@ -12,9 +12,13 @@ import time
 import numpy as np
 import pytest
 
+from equi_rl import robot_trainer
 from equi_rl.carflag_run import CarFlagRun, RunConfigError
 from equi_rl.carflag_trainer import CarFlagTrainer
 from equi_rl.envs.carflag import CarFlagError
+from equi_rl.experiments import carflag_grid
+from equi_rl.nets.checkpoint import CheckpointError
+from equi_rl.replay import ReplayError
 from equi_rl.run_folder import RunFolder
 from equi_rl.train import main
 
@@ -41,6 +45,25 @@ def test_a_hundred_steps_leave_a_complete_run_folder(domain, agent, tmp_path, ca
         (seed, steps) for steps in ("40", "80", "100") for seed in ("0", "5")
     ]
     assert list((tmp_path / "tensorboard").rglob("events.*"))
+
+
+@pytest.mark.parametrize("domain", ["carflag-1d", "carflag-2d"])
+def test_what_is_not_said_about_learning_is_as_in_the_published_runs_of_the_domain(
+    domain, tmp_path, capsys
+):
+    published = next(run for run in carflag_grid() if run.domain == domain)
+    assert CarFlagRun(domain).a2c == published.a2c
+    main(tiny(domain, tmp_path, "--a2c.discount", "0.5"))
+    said = {"envs": 2, "rollout_steps": 5, "discount": 0.5}
+    stored = RunFolder(tmp_path).read_config()["config"]["a2c"]
+    assert stored == {**published.to_json()["a2c"], **said}
+
+
+def test_the_help_shows_the_hyper_parameters_of_the_domain(capsys):
+    with pytest.raises(SystemExit):
+        main(["carflag", "--domain", "carflag-2d", "--help"])
+    words = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "c_e (default: 0.05)" in words
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path, capsys):
@@ -149,6 +172,24 @@ def test_a_process_killed_without_warning_continues_to_the_same_bits(domain, tmp
         assert {**one, "seconds": ""} == {**two, "seconds": ""}
 
 
+def test_a_resumed_run_keeps_the_scalars_of_its_last_checkpoint(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    class Killed(Exception):
+        pass
+
+    def killed_at_the_second_evaluation(progress):
+        if progress.steps >= 1600:
+            raise Killed
+
+    run = CarFlagRun("carflag-1d", seeds=(3,), steps=2400, evaluate_every=800)
+    with pytest.raises(Killed):
+        CarFlagTrainer(run, tmp_path).train(report=killed_at_the_second_evaluation)
+    CarFlagTrainer(run, tmp_path).train(resume=True)
+    events = EventAccumulator(str(tmp_path / "tensorboard" / "seed3")).Reload()
+    assert [event.step for event in events.Scalars("success")] == [800, 1600, 2400]
+
+
 def test_a_trained_policy_can_be_filmed_in_the_gymnasium_environment(tmp_path, capsys):
     from PIL import Image
 
@@ -170,3 +211,26 @@ def test_progress_is_reported_with_success_and_speed(tmp_path):
     assert reports[-1].steps == 3200
     assert 0 <= reports[-1].success <= 1
     assert reports[-1].steps_per_s > 0
+
+
+def test_a_robot_run_is_shown_in_rounds(tmp_path, monkeypatch, caplog):
+    def train(self, *, resume, report):
+        report(robot_trainer.Progress(rounds=3, environment_steps=40, seconds=2.0), {})
+        return {}
+
+    monkeypatch.setattr(robot_trainer.RobotTrainer, "train", train)
+    arguments = ["robot", "--task", "block_picking", "--rounds", "4", "--folder", str(tmp_path)]
+    with caplog.at_level("INFO"):
+        assert main(arguments) == 0
+    assert "3 of 4 rounds" in caplog.text
+    assert "20 steps/s" in caplog.text
+
+
+@pytest.mark.parametrize("error", [CheckpointError, ReplayError])
+def test_a_damaged_run_ends_with_a_message_and_status_two(error, tmp_path, monkeypatch, capsys):
+    def train(self, *, resume, report):
+        raise error("this file is damaged")
+
+    monkeypatch.setattr(robot_trainer.RobotTrainer, "train", train)
+    assert main(["robot", "--task", "block_picking", "--folder", str(tmp_path)]) == 2
+    assert "this file is damaged" in capsys.readouterr().err

@@ -34,9 +34,9 @@ class ActingPolicy:
             weights = dense.map_tensors(actor.dense(), torch.clone)
         return cls(actor.config, weights)
 
-    def start(self) -> LstmState:
-        """State at the start of an episode."""
-        return initial_state(self.config, 1)
+    def start(self, seed: int) -> LstmState:
+        """State at the start of an episode; `seed` draws it where the network starts at random."""
+        return initial_state(self.config, 1, torch.Generator().manual_seed(seed))
 
     def act(
         self,

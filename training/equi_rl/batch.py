@@ -55,8 +55,6 @@ class LabelledBatch:
     episodes: EpisodeBatch
     expert_actions: Tensor
     """(D, 5) the expert's action, NaN where it was not asked."""
-    is_demonstration: Tensor
-    """(D,) whether the step belongs to a demonstration."""
 
 
 def collate(
@@ -103,11 +101,7 @@ def collate(
         terminated=torch.from_numpy(np.concatenate(terminated))[step_rows],
         moment=_moments(layout, originals) if augmentation.copies > 1 else None,
     )
-    return LabelledBatch(
-        episodes=packed,
-        expert_actions=labels[step_rows],
-        is_demonstration=torch.tensor([e.is_demonstration for e in episodes])[layout.step_episode],
-    )
+    return LabelledBatch(episodes=packed, expert_actions=labels[step_rows])
 
 
 def _depth_m(

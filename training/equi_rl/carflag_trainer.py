@@ -70,7 +70,9 @@ class CarFlagTrainer:
             steps_before = self.learners.steps
             started = _Time.now()
             writers = [
-                SummaryWriter(str(self.folder.tensorboard / f"seed{seed}"), purge_step=steps_before)
+                SummaryWriter(
+                    str(self.folder.tensorboard / f"seed{seed}"), purge_step=steps_before + 1
+                )
                 for seed in self.run.seeds
             ]
             try:

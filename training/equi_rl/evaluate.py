@@ -23,6 +23,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from equi_core.contract import ACTION_ORDER, ContractError, PolicyContract
+from equi_core.scene_seeds import TEST_SEED
 from equi_rl.acting import ActingPolicy
 from equi_rl.collector import Collector, CollectorConfig, CollectorError, Play
 from equi_rl.demos.film import Frame, write_video
@@ -32,7 +33,6 @@ from equi_rl.evaluation import Evaluation, EvaluationError
 from equi_rl.experts import ExpertConfig
 from equi_rl.export import ExportError, load_policy
 from equi_rl.nets.checkpoint import CheckpointError
-from equi_rl.robot_config import SELECTION_SEED, TEST_SEED
 from equi_rl.rollout import EpisodeOutcome
 from equi_rl.sim.cameras import picture_camera, render_picture
 
@@ -107,10 +107,10 @@ def play_all(
         )
     if not 0 <= command.seed <= 2**31 - command.episodes:
         raise EvaluationError(f"--seed {command.seed} must lie between 0 and 2^31 - episodes")
-    if command.seed <= SELECTION_SEED < command.seed + command.episodes:
+    if command.seed < TEST_SEED:
         raise EvaluationError(
-            f"--seed {command.seed}: checkpoints are selected on scenes from {SELECTION_SEED} on;"
-            " a figure on those scenes would flatter the policy"
+            f"--seed {command.seed} must be at least {TEST_SEED}: policies are trained and chosen"
+            " on scenes below, and a figure on those would flatter the policy"
         )
     config = CollectorConfig(
         contract.task,
@@ -147,7 +147,7 @@ def film_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> lis
     camera = picture_camera((360, 270))
     observation, _ = env.reset(seed=seed)
     frames = [Frame(0, render_picture(env.world, camera), observation, None, False)]
-    state = policy.start()
+    state = policy.start(seed)
     executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
     ended = False
     while not ended:

@@ -5,7 +5,6 @@ Order is priority: a grid that is stopped early has the most important runs.
 
 from __future__ import annotations
 
-from equi_rl.agents.a2c import A2CConfig
 from equi_rl.carflag_run import AGENTS, Agent, CarFlagRun, Domain
 
 SEEDS = (0, 1, 2, 3)
@@ -20,13 +19,8 @@ OFFSETS_2D = (-2, 2, -1, 1)
 OFFSETS_1D_STEPS = 1_000_000
 CURVES_1D_STEPS = 800_000
 STEPS_2D = 2_000_000
+OTHER_2D_STEPS = 1_000_000
 EVALUATIONS_PER_RUN = 50
-# In the grid a success is rare at first and there is no other reward: its advantages are small
-# beside the entropy bonus, and neither agent left the uniform policy for long.
-A2C: dict[Domain, A2CConfig] = {
-    "carflag-1d": A2CConfig(),
-    "carflag-2d": A2CConfig(normalise_advantages=True),
-}
 
 
 def carflag_grid() -> list[CarFlagRun]:
@@ -44,7 +38,8 @@ def carflag_grid() -> list[CarFlagRun]:
 
 def _run(domain: Domain, size: int, offset: int, agent: str) -> CarFlagRun:
     line_steps = OFFSETS_1D_STEPS if offset else CURVES_1D_STEPS
-    steps = STEPS_2D if domain == "carflag-2d" else line_steps
+    grid_steps = STEPS_2D if size == MAIN_2D_SIZE else OTHER_2D_STEPS
+    steps = grid_steps if domain == "carflag-2d" else line_steps
     checked: Agent = "equi-ra2c" if agent == "equi-ra2c" else "ra2c"
     return CarFlagRun(
         domain=domain,
@@ -54,5 +49,4 @@ def _run(domain: Domain, size: int, offset: int, agent: str) -> CarFlagRun:
         seeds=SEEDS,
         steps=steps,
         evaluate_every=steps // EVALUATIONS_PER_RUN,
-        a2c=A2C[domain],
     )

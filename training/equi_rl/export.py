@@ -22,7 +22,14 @@ from torch import Tensor
 from equi_core.contract import PolicyContract
 from equi_rl.acting import ActingPolicy
 from equi_rl.evaluation import Evaluation, EvaluationError
-from equi_rl.model_card import CARD_FILE, copy_evaluation, draw_curve, model_card, pictures_in
+from equi_rl.model_card import (
+    CARD_FILE,
+    copy_evaluation,
+    draw_curve,
+    model_card,
+    pictures_in,
+    remove_evidence,
+)
 from equi_rl.nets import dense
 from equi_rl.nets.checkpoint import Checkpoint, CheckpointError, load_checkpoint
 from equi_rl.nets.config import NetworkConfig
@@ -37,12 +44,28 @@ class ExportError(ValueError):
 
 
 def export(
-    checkpoint: Checkpoint, folder: Path, evaluation: Evaluation | None = None
+    checkpoint: Checkpoint,
+    folder: Path,
+    evaluation_folder: Path | None = None,
+    run_folder: Path | None = None,
 ) -> PolicyContract:
     """Write a model folder and return its contract, which names the digest of the weights.
 
-    An evaluation of these very weights replaces the figures of the checkpoint's selection.
+    Nothing is written unless everything fits together. What an older export measured or drew does
+    not stay beside the new weights.
+
+    Args:
+        checkpoint: what to export.
+        folder: model folder; made if need be.
+        evaluation_folder: of equi-evaluate on these very weights; its figures replace those of the
+            checkpoint's selection, and its films go along.
+        run_folder: the run whose learning curve is drawn.
     """
+    evaluation = None
+    if evaluation_folder is not None:
+        if evaluation_folder.resolve() == folder.resolve():
+            raise ExportError(f"{folder} cannot be evaluation and model at once; name two folders")
+        evaluation = Evaluation.load(evaluation_folder)
     actor = checkpoint.build_actor()
     config = actor.config
     if config.initial_state != "zero":
@@ -63,6 +86,11 @@ def export(
     folder.mkdir(parents=True, exist_ok=True)
     # The contract names the weights' digest, so it is replaced last: a half-written folder fails.
     _write(folder / WEIGHTS_FILE, data)
+    remove_evidence(folder)
+    if evaluation_folder is not None:
+        copy_evaluation(evaluation_folder, folder)
+    if run_folder is not None:
+        draw_curve(run_folder, folder)
     _write(
         folder / CARD_FILE, model_card(contract, actor, evaluation, pictures_in(folder)).encode()
     )
@@ -142,15 +170,12 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     console = Console(stderr=True)
     try:
-        evaluation = None if parsed.evaluation is None else Evaluation.load(parsed.evaluation)
         checkpoint = load_checkpoint(parsed.checkpoint)
-        parsed.model.mkdir(parents=True, exist_ok=True)
-        if parsed.evaluation is not None:
-            copy_evaluation(parsed.evaluation, parsed.model)
         run_folder = parsed.checkpoint.resolve().parent.parent
-        if (run_folder / "progress.csv").is_file():
-            draw_curve(run_folder, parsed.model)
-        contract = export(checkpoint, parsed.model, evaluation)
+        is_run = (run_folder / "progress.csv").is_file()
+        contract = export(
+            checkpoint, parsed.model, parsed.evaluation, run_folder if is_run else None
+        )
     except (CheckpointError, EvaluationError, ExportError) as error:
         console.print(f"equi-export: {error}", markup=False, style="red")
         return 2

@@ -30,6 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from equi_rl.experiments import carflag_grid
+from equi_rl.robot_experiments import ablations, comparison, fast_choices
 from equi_rl.run_folder import RunFolder
 
 LOGGER = logging.getLogger(__name__)
@@ -60,6 +61,9 @@ class Job:
 
 GRIDS: dict[str, Callable[[], list[Job]]] = {
     "carflag": lambda: [Job(run.name, run.arguments()) for run in carflag_grid()],
+    "fast-choices": lambda: [Job(*run) for run in fast_choices()],
+    "comparison": lambda: [Job(*run) for run in comparison()],
+    "ablations": lambda: [Job(*run) for run in ablations()],
 }
 
 
@@ -70,11 +74,13 @@ class GridCommand:
     Example: equi-grid carflag --folder runs/carflag --workers 2
     """
 
-    grid: tyro.conf.Positional[Literal["carflag"]]
+    grid: tyro.conf.Positional[Literal["carflag", "fast-choices", "comparison", "ablations"]]
+    """carflag: the paper's grid worlds. On robot tasks: fast-choices, what each choice of the
+    preset fast brings; comparison of agents; ablations."""
     folder: Path
     """Folder of all runs of the grid."""
     workers: int = 2
-    """Jobs at a time; each uses one core."""
+    """Jobs at a time; a CarFlag job uses one core, a robot job two."""
     niceness: int = 19
     """Scheduling priority of the jobs, 19 yields to everything else."""
     only: str = ""
@@ -145,7 +151,7 @@ def _start(
     before = len(running)
     while len(running) < workers and (job := next(waiting, None)) is not None:
         (folder / job.name).mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # one core per job
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # one core per process
         with open(folder / job.name / "log.txt", "ab") as log:
             running[job] = subprocess.Popen(
                 ["nice", "-n", str(niceness), *job.command(folder)],

@@ -28,8 +28,8 @@ _PICTURES = {
 _PRESETS = {
     "ship": "imitation of an expert that decides by what can be seen and is asked about every"
     " state which the policy visits (DAgger), in scenes of which every second one varies in size,"
-    " mass, friction, calibration and depth noise. No reward was used, so the figure must not be"
-    " compared with agents that learn from reward and 80 demonstrations",
+    " mass, friction, calibration, latency and depth noise. No reward was used, so the figure must"
+    " not be compared with agents that learn from reward and 80 demonstrations",
     "fast": "80 demonstrations, imitation first, then recurrent SAC beside a demonstration loss",
     "paper": "80 demonstrations, 20 random episodes, recurrent SAC",
 }
@@ -125,15 +125,19 @@ def pictures_in(folder: Path) -> list[str]:
     return [name for name in _PICTURES if (folder / name).is_file()]
 
 
+def remove_evidence(model: Path) -> None:
+    """Delete evaluation, films and curve: they belong to the weights that lay there before."""
+    for name in (RESULT_FILE, *_PICTURES):
+        (model / name).unlink(missing_ok=True)
+
+
 def copy_evaluation(evaluation: Path, model: Path) -> None:
     """Every episode's outcome, and the first film of a success and of a failure."""
     shutil.copyfile(evaluation / RESULT_FILE, model / RESULT_FILE)
     for name in ("success", "failure"):
         film = evaluation / f"{name}_0.gif"
-        target = model / f"{name}.gif"
-        target.unlink(missing_ok=True)
         if film.is_file():
-            shutil.copyfile(film, target)
+            shutil.copyfile(film, model / f"{name}.gif")
 
 
 def draw_curve(run_folder: Path, model: Path) -> None:

@@ -6,12 +6,16 @@ frames. `terminated` (the task ended, no future) and `truncated` (time ran out, 
 merely unseen) are kept apart, because only the first one stops bootstrapping.
 
 With a folder, every episode is also written to disk as it arrives; a killed run reads them back
-and continues with the same memory.
+and continues with the same memory. Files of evicted episodes stay until `forget_evicted`, because
+the latest checkpoint may still need them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +50,8 @@ class Episode:
     terminated: bool
     """Whether the last step ended the task (success or failure)."""
     expert_action: NDArray[np.float32]
-    """What the expert would have done at each step (T, 5); NaN rows where nobody was asked."""
+    """What the expert would have done at each step (T, 5), or any other action to imitate; NaN
+    rows where there is none."""
     is_demonstration: bool = False
 
     def __post_init__(self) -> None:
@@ -84,6 +89,13 @@ class Episode:
         """Memory taken by the arrays."""
         arrays = (self.depth, self.holding, self.action, self.reward, self.expert_action)
         return sum(array.nbytes for array in arrays)
+
+
+def labelled_by_success(episode: Episode) -> Episode:
+    """The episode with the actions that earned its reward as labels; a failed one as it is."""
+    if not episode.succeeded:
+        return episode
+    return dataclasses.replace(episode, expert_action=episode.action)
 
 
 def pack_depth(depth_m: NDArray[np.floating]) -> NDArray[np.uint16]:
@@ -153,6 +165,7 @@ class EpisodeMemory:
         self._demonstrations: list[Episode] = []
         self._others: list[Episode] = []
         self._files_of_others: list[Path | None] = []
+        self._evicted_files: list[Path] = []
         self._n_transitions = 0
         self._n_added = 0
         if folder is not None:
@@ -174,7 +187,7 @@ class EpisodeMemory:
         """Read back the first `n_added` episodes that an earlier run wrote to the folder.
 
         Episodes written after the checkpoint that calls this are deleted, so that the continued
-        run writes its own.
+        run writes its own. What was evicted before the checkpoint is evicted again.
         """
         if self._folder is None or self._n_added:
             raise ReplayError("restore needs an empty memory with a folder")
@@ -185,6 +198,15 @@ class EpisodeMemory:
                 continue
             self._insert(_read(path), path)
         self._n_added = n_added
+
+    def forget_evicted(self) -> None:
+        """Delete the files of evicted episodes.
+
+        Call it when a checkpoint of this very memory is in place; a run that is killed before goes
+        on from an older one, whose memory still holds them.
+        """
+        while self._evicted_files:
+            self._evicted_files.pop().unlink(missing_ok=True)
 
     @property
     def n_added(self) -> int:
@@ -242,7 +264,7 @@ class EpisodeMemory:
             self._n_transitions -= len(self._others.pop(0))
             evicted = self._files_of_others.pop(0)
             if evicted is not None:
-                evicted.unlink(missing_ok=True)
+                self._evicted_files.append(evicted)
 
     def _write(self, episode: Episode) -> Path | None:
         if self._folder is None:
@@ -276,5 +298,13 @@ def _read(path: Path) -> Episode:
                 terminated=bool(data["flags"][0]),
                 is_demonstration=bool(data["flags"][1]),
             )
-    except (OSError, KeyError, ValueError, IndexError) as error:
+    except (
+        OSError,
+        EOFError,
+        KeyError,
+        ValueError,
+        IndexError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise ReplayError(f"{path} is not a stored episode: {error}") from error

@@ -12,10 +12,13 @@ Presets:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+import yaml
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.agents.imitation import ImitationSettings
@@ -25,14 +28,9 @@ from equi_rl.envs import TASKS
 from equi_rl.experts import FirstChoice
 from equi_rl.nets.config import Combination
 
-SEEDS_PER_RUN = 1_000_000
-"""Scenes of run s are drawn from seeds s * this onwards, so runs share no training scene."""
-SELECTION_SEED = 500_000_000
-"""First seed of the scenes on which checkpoints are compared."""
-TEST_SEED = 900_000_000
-"""First seed of the scenes of final figures; no run trains or selects on them."""
 CROP_SIZE_PX = 90
 """Side of the pictures from which agents that crop take their windows."""
+_SCIENTIFIC = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\s*")
 
 
 class Preset(str, Enum):
@@ -97,6 +95,8 @@ class RobotRun:
     batch_episodes: int = 32
     demonstrations_per_batch: int = 0
     """How many of a batch's episodes are drawn from the demonstrations alone."""
+    imitate_successes: bool = False
+    """Whether an episode in which the agent itself succeeded counts as its own demonstration."""
     evaluate_every: int = 10
     """Rounds between evaluations; each keeps a checkpoint."""
     evaluation_episodes: int = 100
@@ -118,6 +118,7 @@ class RobotRun:
             "episodes_per_round",
             "batch_episodes",
             "evaluate_every",
+            "evaluation_episodes",
             "failing_evaluations",
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
@@ -176,6 +177,60 @@ def robot_run(task: str, preset: Preset | str, **changes: Any) -> RobotRun:
     return run
 
 
+def with_settings(run: RobotRun, assignments: Sequence[str]) -> RobotRun:
+    """The run with settings changed that are given as text, such as `sac.discount=0.95`."""
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals:
+            raise RobotConfigError(f"--set {assignment}: write name=value, e.g. batch_episodes=8")
+        run = _with(run, name.split("."), _value(text), name)
+    return run
+
+
+def _value(text: str) -> Any:
+    """What a text stands for in YAML; also numbers like 1e-4, which YAML takes for words."""
+    return float(text) if _SCIENTIFIC.fullmatch(text) else yaml.safe_load(text)
+
+
+def _with(settings: Any, path: list[str], value: Any, name: str) -> Any:
+    """A copy of a dataclass in which the field at the end of a path has another value."""
+    known = [field.name for field in dataclasses.fields(settings)]
+    if path[0] not in known:
+        raise RobotConfigError(f"--set {name}: no setting '{path[0]}'; known: {', '.join(known)}")
+    old = getattr(settings, path[0])
+    if len(path) > 1 and dataclasses.is_dataclass(old):
+        value = _with(old, path[1:], value, name)
+    elif len(path) > 1 or dataclasses.is_dataclass(old):
+        raise RobotConfigError(f"--set {name}: '{path[0]}' does not fit; name a single value")
+    elif isinstance(old, Enum):
+        value = _member(type(old), value, name)
+    elif old is not None and value is not None:
+        value = _as_type(type(old), value, name)
+    try:
+        return dataclasses.replace(settings, **{path[0]: value})
+    except (ValueError, TypeError) as error:
+        raise RobotConfigError(f"--set {name}: {error}") from None
+
+
+def _as_type(kind: type, value: Any, name: str) -> Any:
+    """The value as a number, flag or word like the one that it replaces."""
+    if kind is float and type(value) is int:
+        return float(value)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if type(value) is not kind:
+        raise RobotConfigError(f"--set {name}: {value!r} is no {kind.__name__}")
+    return value
+
+
+def _member(kind: type[Enum], value: Any, name: str) -> Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(str(item.value) for item in kind)
+        raise RobotConfigError(f"--set {name}: {value!r} is not one of {known}") from None
+
+
 _PRESETS: Mapping[Preset, dict[str, Any]] = {
     Preset.PAPER: {
         "random_episodes": 20,
@@ -192,6 +247,7 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
         "rounds": 200,
         "batch_episodes": 16,
         "demonstrations_per_batch": 8,
+        "imitation": ImitationSettings(log_std=-2.0),
         "sac": SacSettings(
             target_rate=0.02,
             actor_learning_rate=2e-4,
@@ -200,6 +256,7 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
             target_entropy=-10.0,
             entropy_in_target=False,
             demonstration_weight=0.3,
+            critic_first_updates=100,
             updated_critic_judges=False,
             encoder=Encoder.BOTH,
         ),

@@ -2,7 +2,7 @@
 
 One panel per task and preset, one curve per agent: mean over seeds and one standard deviation, on
 the steps that all seeds of the agent have reached. Presets are never drawn together: they do not
-use the same data.
+use the same data. Runs with a setting that is not the preset's have a figure of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from equi_core.statistics import SuccessRate
+from equi_rl.robot_config import RobotConfigError, robot_run
 from equi_rl.run_folder import RunFolder
 
 AGENT_STYLES = {
@@ -26,8 +27,9 @@ AGENT_STYLES = {
     "rad-crop-rsac": ("RAD-Crop-RSAC", "#7d7d7d"),
     "drq-shift-rsac": ("DrQ-Shift-RSAC", "#b8a13c"),
 }
-_DEFAULTS = {"group": "C4", "rotate": True, "demonstrations": 80, "initial_state": "zero"}
-"""Settings of an agent that are named in its label when they differ."""
+_VARIANT_COLOURS = ("#d1791f", "#3a9a6d", "#8a5aa8", "#b5486b", "#7d7d7d", "#b8a13c")
+_UNNAMED = ("task", "agent", "preset", "seed", "rounds", "evaluate_every", "evaluation_episodes")
+"""Settings in which runs of one curve may differ, or which stand elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class RobotCurve:
     Attributes:
         label: agent and what is special about it.
         agent: its name in `equi-train`.
+        is_variant: whether a setting differs from the preset's.
         steps: (points,) mean environment steps of the seeds, demonstrations included.
         success: (seeds, points).
         seeds: in the order of the rows.
@@ -47,12 +50,17 @@ class RobotCurve:
 
     label: str
     agent: str
+    is_variant: bool
     steps: np.ndarray
     success: np.ndarray
     seeds: tuple[int, ...]
     updates: int
     seconds: tuple[float, ...]
     last: SuccessRate
+
+    def success_at(self, steps: float) -> np.ndarray:
+        """Success (seeds,) after so many environment steps, between evaluations on a line."""
+        return np.array([np.interp(steps, self.steps, row) for row in self.success])
 
 
 Panel = tuple[str, str]
@@ -82,21 +90,54 @@ def write_robot_report(panels: dict[Panel, list[RobotCurve]], out: Path) -> list
     table.write_text("\n".join(_table(panels)) + "\n")
     written = [table]
     for preset in sorted({preset for _, preset in panels}):
-        path = out / "images" / f"robot_{preset}.png"
         chosen = {task: curves for (task, of), curves in panels.items() if of == preset}
-        _draw(chosen, preset, path)
-        written.append(path)
+        agents = {
+            task: [curve for curve in curves if not curve.is_variant]
+            for task, curves in chosen.items()
+        }
+        varied = {task: _beside_their_agent(curves) for task, curves in chosen.items()}
+        for suffix, of_task in (("", agents), ("_variants", varied)):
+            of_task = {task: curves for task, curves in of_task.items() if curves}
+            if of_task:
+                path = out / "images" / f"robot_{preset}{suffix}.png"
+                _draw(of_task, preset, path)
+                written.append(path)
     return written
 
 
 def _label(config: dict[str, Any]) -> str:
     name = AGENT_STYLES.get(config["agent"], (config["agent"], ""))[0]
-    special = [
-        f"{key.replace('_', ' ')} {config[key]}"
-        for key, usual in _DEFAULTS.items()
-        if key in config and config[key] != usual
+    return ", ".join([name, *_specialities(config)])
+
+
+def _specialities(config: dict[str, Any]) -> list[str]:
+    """Every setting that differs from the preset's, as text."""
+    try:
+        usual = robot_run(config["task"], config["preset"], agent=config["agent"]).to_mapping()
+    except RobotConfigError:
+        return []  # a run of an agent or task that no longer exists is shown as it is
+    return [
+        f"{name.rpartition('.')[2].replace('_', ' ')} {value}"
+        for name, value in _flat(config)
+        if name.partition(".")[0] not in _UNNAMED and dict(_flat(usual)).get(name, value) != value
     ]
-    return ", ".join([name, *special])
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Nested settings as (dotted name, value)."""
+    found: list[tuple[str, Any]] = []
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found += _flat(value, f"{prefix}{name}.")
+        else:
+            found.append((prefix + name, value))
+    return found
+
+
+def _beside_their_agent(curves: list[RobotCurve]) -> list[RobotCurve]:
+    """Curves of varied agents, and those of the same agents as they are."""
+    varied = {curve.agent for curve in curves if curve.is_variant}
+    return [curve for curve in curves if curve.agent in varied]
 
 
 def _rank(item: tuple[str, list[Any]]) -> tuple[int, str]:
@@ -115,6 +156,7 @@ def _curve(label: str, runs: list[tuple[dict[str, Any], list[dict[str, str]]]]) 
     return RobotCurve(
         label,
         runs[0][0]["agent"],
+        bool(_specialities(runs[0][0])),
         np.mean(steps, axis=0),
         np.array(success),
         tuple(config["seed"] for config, _ in runs),
@@ -130,18 +172,23 @@ def _table(panels: dict[Panel, list[RobotCurve]]) -> list[str]:
     lines = [
         "<!-- written by equi-report; edit the text around it elsewhere -->",
         "Success of the policy's mean in the last evaluation, on scenes that no run trains on; the",
-        "interval is Wilson's over all seeds' episodes. Steps include the demonstrations.",
+        "interval is Wilson's over all seeds' episodes. Steps include the demonstrations. At equal",
+        "steps: read off the curves, mean ± one standard deviation over seeds, where the agent of",
+        "this task and preset with the fewest steps ends.",
         "",
         "| task | preset | agent | seeds | environment steps | updates | success at the end |"
-        " best evaluation, mean | wall time of a run [min] |",
-        "|---|---|---|---|---|---|---|---|---|",
+        " at equal steps | best evaluation, mean | wall time of a run [min] |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for (task, preset), curves in panels.items():
+        common = min(float(curve.steps[-1]) for curve in curves)
         for curve in curves:
+            equal = curve.success_at(common)
             minutes = ", ".join(f"{seconds / 60:.0f}" for seconds in curve.seconds)
             lines.append(
                 f"| {task} | {preset} | {curve.label} | {len(curve.seeds)} |"
                 f" {curve.steps[-1]:,.0f} | {curve.updates:,} | {curve.last} |"
+                f" {equal.mean():.2f} ± {equal.std():.2f} ({common:,.0f}) |"
                 f" {curve.success.max(axis=1).mean():.2f} | {minutes} |"
             )
     return lines
@@ -157,8 +204,10 @@ def _draw(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) -> None:
         1, len(tasks), figsize=(4.0 * len(tasks) + 0.6, 3.1), squeeze=False, sharey=True
     )
     for axis, (task, curves) in zip(axes[0], sorted(tasks.items()), strict=True):
+        spare = iter(_VARIANT_COLOURS * len(curves))
         for curve in curves:
             colour = AGENT_STYLES.get(curve.agent, ("", "#444444"))[1]
+            colour = next(spare) if curve.is_variant else colour
             mean, deviation = curve.success.mean(axis=0), curve.success.std(axis=0)
             label = f"{curve.label} ({len(curve.seeds)} seeds)"
             thousands = curve.steps / 1e3

@@ -29,6 +29,7 @@ import numpy as np
 import torch
 
 from equi_core.contract import Provenance
+from equi_core.scene_seeds import SEEDS_PER_RUN, SELECTION_SEED
 from equi_core.statistics import SuccessRate
 from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
 from equi_rl.batch import collate
@@ -46,8 +47,8 @@ from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from equi_rl.nets.config import reference_config
-from equi_rl.replay import EpisodeMemory
-from equi_rl.robot_config import SEEDS_PER_RUN, SELECTION_SEED, Preset, RobotRun
+from equi_rl.replay import EpisodeMemory, labelled_by_success
+from equi_rl.robot_config import Preset, RobotRun
 from equi_rl.run_folder import RunFolder
 
 LOGGER = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class RobotTrainer:
             self._restore()
             started = time.monotonic() - self.progress.seconds
             writer = SummaryWriter(
-                str(self.folder.tensorboard), purge_step=self.progress.environment_steps
+                str(self.folder.tensorboard), purge_step=self.progress.environment_steps + 1
             )
             config = CollectorConfig(
                 self.run.task,
@@ -136,15 +137,22 @@ class RobotTrainer:
             for _ in range(self.run.warm_up_updates):
                 figures = self._update()
                 _tell(report, self.progress, figures)
+            self.progress.seconds = time.monotonic() - started
+            if self.run.warm_up_updates:
+                start = {"success": self._evaluate(collector).rate}
+                self._log(writer, start)
         while self.progress.rounds < self.run.rounds:
             figures = self._round(collector)
             self.progress.seconds = time.monotonic() - started
             last = self.progress.rounds == self.run.rounds
             if last or self.progress.rounds % self.run.evaluate_every == 0:
                 figures["success"] = self._evaluate(collector).rate
-            for name, value in figures.items():
-                writer.add_scalar(name, value, self.progress.environment_steps)
+            self._log(writer, figures)
             _tell(report, self.progress, figures)
+
+    def _log(self, writer: Any, figures: dict[str, float]) -> None:
+        for name, value in figures.items():
+            writer.add_scalar(name, value, self.progress.environment_steps)
 
     def _fill_memory(self, collector: Collector) -> None:
         """Successful demonstrations, as many as asked for, and random episodes."""
@@ -182,7 +190,8 @@ class RobotTrainer:
             figures = self._update()
         played = collector.fetch()
         for episode, outcome in played:
-            self.memory.add(episode)
+            own = self.run.imitate_successes
+            self.memory.add(labelled_by_success(episode) if own else episode)
             self.progress.environment_steps += len(episode)
             self.progress.recent.append(outcome.success)
         del self.progress.recent[:-100]
@@ -212,13 +221,12 @@ class RobotTrainer:
         rate = SuccessRate(successes, len(played))
         LOGGER.info("after %d rounds: %s", self.progress.rounds, rate)
         self.progress.failing = 0 if successes else self.progress.failing + 1
-        is_best = successes > self.progress.best_successes
         self.progress.best_successes = max(successes, self.progress.best_successes)
-        name = self._save(rate)
-        if is_best:
-            _point(self.folder.path / "checkpoints" / "best", name)
         lengths = [len(episode) for episode, outcome in played if outcome.success]
+        # A killed run drops a row that has no checkpoint and repairs the link of one that has.
         self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"))
+        self._save(rate)
+        self._keep_best(successes)
         if self.progress.failing >= self.run.failing_evaluations:
             raise DivergedError(
                 f"the last {self.progress.failing} evaluations had no success in {len(played)}"
@@ -242,9 +250,11 @@ class RobotTrainer:
     def _first_seed(self) -> int:
         return self.run.seed * SEEDS_PER_RUN
 
-    def _save(self, rate: SuccessRate) -> str:
-        """Write a checkpoint folder, whole or not at all; returns its name."""
-        name = f"round_{self.progress.rounds:06d}"
+    def _checkpoint_name(self) -> str:
+        return f"round_{self.progress.rounds:06d}"
+
+    def _save(self, rate: SuccessRate) -> None:
+        """Write a checkpoint folder, whole or not at all."""
         actor = self.learner.actor
         contract = dataclasses.replace(
             self.run.contract,
@@ -268,20 +278,29 @@ class RobotTrainer:
             "episodes_added": self.memory.n_added,
         }
         tensors = {**self.learner.tensors(), "torch_rng": torch.get_rng_state()}
-        partial = self.folder.path / "checkpoints" / f".{name}.partial"
+        final = self.folder.path / "checkpoints" / self._checkpoint_name()
+        partial = final.with_name(f".{final.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         save_checkpoint(partial, contract, actor, self.learner.critic, tensors, extra)
-        final = partial.with_name(name)
         shutil.rmtree(final, ignore_errors=True)
         os.replace(partial, final)
-        return name
+        self.memory.forget_evicted()
+
+    def _keep_best(self, successes: int) -> None:
+        """Let `best` point to the newest checkpoint if it beats the one pointed to so far."""
+        link = self.folder.path / "checkpoints" / "best"
+        if link.exists():
+            so_far = load_checkpoint(link).contract.provenance.evaluation_successes
+            if successes <= so_far:
+                return
+        _point(link, self._checkpoint_name())
 
     def _restore(self) -> None:
         """Take over the newest checkpoint; without one, the run starts over."""
         checkpoint = newest_checkpoint(self.folder.path)
         if checkpoint is None:
             self.memory.restore(0)
-            self.folder.cut_progress("rounds", 0)
+            self.folder.cut_progress("rounds", -1)
             return
         extra = checkpoint.extra
         self.learner.restore(checkpoint.tensors, extra["learner"])
@@ -290,6 +309,7 @@ class RobotTrainer:
         self.progress = Progress(**extra["progress"])
         self.memory.restore(int(extra["episodes_added"]))
         self.folder.cut_progress("rounds", self.progress.rounds)
+        self._keep_best(checkpoint.contract.provenance.evaluation_successes)
 
 
 def newest_checkpoint(folder: Path) -> Checkpoint | None:

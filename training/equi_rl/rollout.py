@@ -65,14 +65,14 @@ def play_policy(
     Args:
         env: environment.
         policy: what acts.
-        seed: of the scene.
+        seed: of the scene, and of the policy's state before it if that is random.
         rng: draws random actions; None plays the policy's mean.
         commentator: an expert whose action is recorded at every state; it never acts.
     """
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
     tracker = _OutcomeTracker(seed)
-    state = policy.start()
+    state = policy.start(seed)
     executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
     memory = None
     if commentator is not None:

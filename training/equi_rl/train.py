@@ -9,9 +9,10 @@ Each family of experiments is a subcommand: a frozen configuration and a functio
 
 from __future__ import annotations
 
+import argparse
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,10 +23,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from equi_rl.agents.a2c import A2CError
 from equi_rl.agents.learner import DivergedError
-from equi_rl.carflag_run import CarFlagRun, RunConfigError
+from equi_rl.carflag_run import DOMAINS, CarFlagRun, Domain, RunConfigError
 from equi_rl.collector import CollectorError
 from equi_rl.envs.carflag import CarFlagError
+from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.nets.config import ArchitectureError
+from equi_rl.replay import ReplayError
 from equi_rl.robot_config import RobotConfigError
 from equi_rl.run_folder import RunFolderError
 
@@ -33,8 +36,10 @@ EXPECTED_ERRORS = (
     A2CError,
     ArchitectureError,
     CarFlagError,
+    CheckpointError,
     CollectorError,
     DivergedError,
+    ReplayError,
     RobotConfigError,
     RunConfigError,
     RunFolderError,
@@ -62,7 +67,7 @@ class CarFlagCommand:
 
         torch.set_num_threads(1)  # the networks are small; more threads only wait for each other
         trainer = CarFlagTrainer(self.run, self.folder)
-        with _display(console, self.run.name) as (show, _):
+        with _display(console, self.run.name, "steps") as (show, _):
             return trainer.train(resume=self.resume, report=show)
 
 
@@ -92,6 +97,8 @@ class RobotCommand:
     rounds: int | None = None
     """Rounds of playing and learning; default: the preset's."""
     evaluation_episodes: int = 100
+    set: tuple[str, ...] = ()
+    """Any other setting as name=value, for example sac.demonstration_weight=0.1."""
     resume: bool = False
     """Go on with the run in the folder; a fresh folder starts from the beginning."""
 
@@ -99,7 +106,7 @@ class RobotCommand:
         """Train to the end with a progress display."""
         import torch
 
-        from equi_rl.robot_config import robot_run
+        from equi_rl.robot_config import robot_run, with_settings
         from equi_rl.robot_trainer import RobotTrainer
 
         torch.set_num_threads(1)  # the other core plays episodes
@@ -115,13 +122,14 @@ class RobotCommand:
             evaluation_episodes=self.evaluation_episodes,
             **changes,
         )
+        run = with_settings(run, self.set)
         trainer = RobotTrainer(run, self.folder)
-        with _display(console, f"{self.task} {self.agent}") as (show, _):
+        with _display(console, f"{self.task} {self.agent}", "rounds") as (show, _):
             return trainer.train(resume=self.resume, report=_robot_report(run, show))
 
 
 def _robot_report(run: Any, show: Callable[[Any], None]) -> Callable[[Any, dict[str, float]], None]:
-    """Translate the trainer's progress for the display: rounds count as steps there."""
+    """Translate the trainer's progress for the display, which counts rounds here."""
     from equi_rl.carflag_trainer import Progress as Shown
 
     def report(progress: Any, figures: dict[str, float]) -> None:
@@ -138,12 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     console = Console(stderr=True)
     try:
-        command = tyro.extras.subcommand_cli_from_dict(
-            {"carflag": CarFlagCommand, "robot": RobotCommand},
-            prog="equi-train",
-            description=__doc__,
-            args=arguments,
-        )
+        command = _parse(sys.argv[1:] if arguments is None else arguments)
         summary = command.execute(console)
     except EXPECTED_ERRORS as error:
         console.print(f"[red]equi-train:[/red] {error}", highlight=False)
@@ -155,16 +158,35 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _parse(arguments: Sequence[str]) -> CarFlagCommand | RobotCommand:
+    """The command that the arguments describe; CarFlag's defaults are those of its domain."""
+    peek = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    peek.add_argument("--domain", nargs="?")
+    domain: Domain | None = peek.parse_known_args(arguments)[0].domain
+    defaults = tyro.MISSING_NONPROP
+    if domain in DOMAINS:
+        defaults = CarFlagCommand(CarFlagRun(domain), folder=tyro.MISSING)
+    commands: Any = (
+        Annotated[CarFlagCommand, tyro.conf.subcommand("carflag", default=defaults)]
+        | Annotated[RobotCommand, tyro.conf.subcommand("robot")]
+    )
+    command: CarFlagCommand | RobotCommand = tyro.cli(
+        commands, prog="equi-train", description=__doc__, args=arguments
+    )
+    return command
+
+
 class _display:
     """A progress bar on a terminal; on a pipe or file, one line every tenth of the run."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, counted: str) -> None:
         self._console = console
         self._title = title
+        self._counted = counted
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.completed:,.0f} of {task.total:,.0f} steps"),
+            TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {counted}"),
             TextColumn("success {task.fields[success]:.2f}  {task.fields[speed]:,.0f} steps/s"),
             TimeRemainingColumn(),
             console=console,
@@ -192,10 +214,11 @@ class _display:
         if not self._console.is_terminal and tenth > self._tenth:
             self._tenth = tenth
             logging.getLogger(__name__).info(
-                "%s: %s of %s steps, success %.2f, %.0f steps/s",
+                "%s: %s of %s %s, success %.2f, %.0f steps/s",
                 self._title,
                 f"{now.steps:,}",
                 f"{now.total_steps:,}",
+                self._counted,
                 now.success,
                 now.steps_per_s,
             )

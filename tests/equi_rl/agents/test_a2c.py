@@ -21,7 +21,9 @@ def learners_on(world, *, config=SHORT, seeds=(0, 1), equivariant=True):
 # --- n-step returns -------------------------------------------------------------------------------
 
 
-def returns_of(learners, reward, terminated, truncated, time_out_values, next_value):
+def returns_of(
+    learners, reward, terminated, truncated, time_out_values, next_value, values=(0, 0, 0)
+):
     """Feed one world's fate (T,) through the learners' recursion."""
     steps = [
         SimpleNamespace(
@@ -36,7 +38,8 @@ def returns_of(learners, reward, terminated, truncated, time_out_values, next_va
         time_out_values=np.array(time_out_values, np.float32).reshape(-1, 1, 1),
         next_value=np.full((1, 1), next_value, np.float32),
     )
-    return learners._returns(rollout)[:, 0, 0].numpy()
+    of_histories = np.array(values, np.float32).reshape(-1, 1, 1)
+    return learners._returns(rollout, of_histories)[:, 0, 0].numpy()
 
 
 @pytest.fixture
@@ -49,6 +52,17 @@ def test_the_return_of_an_unfinished_episode_ends_with_the_value_of_what_follows
     no = [False] * 3
     found = returns_of(three_steps, [1, 2, 3], no, no, [0, 0, 0], next_value=8)
     assert found.tolist() == [1 + 0.5 * (2 + 0.5 * (3 + 0.5 * 8)), 2 + 0.5 * 7, 7]
+
+
+def test_returns_are_mixed_with_the_values_of_what_follows():
+    config = A2CConfig(envs=1, rollout_steps=3, discount=0.5, return_mix=0.25)
+    learners = learners_on(CarFlag1D(10), config=config, seeds=(0,))
+    no = [False] * 3
+    found = returns_of(learners, [1, 2, 3], no, no, [0] * 3, next_value=8, values=[40, 16, 4])
+    last = 3 + 0.5 * 8
+    middle = 2 + 0.5 * (0.25 * last + 0.75 * 4)
+    first = 1 + 0.5 * (0.25 * middle + 0.75 * 16)
+    assert found.tolist() == pytest.approx([first, middle, last])
 
 
 def test_nothing_flows_back_over_a_terminal(three_steps):
@@ -144,16 +158,36 @@ def test_evaluation_does_not_disturb_training():
     assert torch.equal(one.parameters, two.parameters)
 
 
-def test_the_first_gradient_step_is_rmsprop_on_the_clipped_gradient():
-    learners = learners_on(CarFlag1D(10), seeds=(0,))
+@pytest.mark.parametrize(("correction", "length"), [(True, 3e-3), (False, 3e-2)])
+def test_the_first_gradient_step_is_the_learning_rate_or_uncorrected_ten_times_that(
+    correction, length
+):
+    config = A2CConfig(rms_correction=correction)
+    learners = learners_on(CarFlag1D(10), config=config, seeds=(0,))
     gradient = torch.zeros_like(learners.parameters)
     gradient[0, :2] = torch.tensor([3.0, -4.0])  # norm 5, clipped to 0.5
     before = learners.parameters.clone()
     norm = learners._descend(gradient)
-    clipped = torch.tensor([0.3, -0.4])
-    expected = 3e-3 * clipped / ((0.01 * clipped**2).sqrt() + 1e-5)
     assert float(norm) == pytest.approx(5.0)
-    torch.testing.assert_close((before - learners.parameters)[0, :2], expected, rtol=1e-4, atol=0)
+    expected = torch.tensor([length, -length])
+    torch.testing.assert_close((before - learners.parameters)[0, :2], expected, rtol=1e-3, atol=0)
+
+
+def test_later_gradient_steps_are_rmsprop_on_the_clipped_gradient():
+    learners = learners_on(CarFlag1D(10), config=A2CConfig(rms_correction=True), seeds=(0,))
+    clipped = [torch.tensor([0.3, -0.4]), torch.tensor([0.5, 0.0])]
+    for updates, pair in enumerate(clipped):
+        gradient = torch.zeros_like(learners.parameters)
+        gradient[0, :2] = 10.0 * pair  # norm 5, clipped to 0.5
+        before = learners.parameters.clone()
+        learners._descend(gradient)
+        learners.updates = updates + 1
+    # weighted mean of both squares, newest with weight 1, the one before with 0.99
+    mean_square = (clipped[1] ** 2 + 0.99 * clipped[0] ** 2) / 1.99
+    expected = 3e-3 * clipped[1] / (mean_square.sqrt() + 1e-5)
+    torch.testing.assert_close(
+        (before - learners.parameters)[0, :2], expected, rtol=1e-3, atol=1e-7
+    )
 
 
 def test_the_policy_is_exactly_symmetric_after_training_too():
@@ -171,7 +205,13 @@ def test_the_policy_is_exactly_symmetric_after_training_too():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("envs", 0), ("rollout_steps", -1), ("discount", 1.5), ("entropy_weight", -0.1)],
+    [
+        ("envs", 0),
+        ("rollout_steps", -1),
+        ("discount", 1.5),
+        ("rms_decay", 1.0),
+        ("entropy_weight", -0.1),
+    ],
 )
 def test_nonsensical_settings_are_refused_by_name(name, value):
     with pytest.raises(A2CError, match=name):

@@ -54,6 +54,15 @@ def test_the_plain_network_has_no_such_symmetry():
     assert (values - flipped).abs().max() > 1e-2
 
 
+def test_the_free_numbers_of_the_parts_add_up():
+    # Plain, 9 x 9: 3 x 3 filters 2-8-16-32-64, an LSTM of 64 channels, four actions, one value.
+    policy = GridPolicy(CarFlag2D(), equivariant=False)
+    encoder = 9 * (2 * 8 + 8 * 16 + 16 * 32 + 32 * 64) + 8 + 16 + 32 + 64
+    counts = {"encoder": encoder, "lstm": 4 * 64 * (64 + 64 + 1), "actor": 4 * 65, "critic": 65}
+    assert {part: policy.count_parameters(part) for part in counts} == counts
+    assert sum(counts.values()) == policy.num_parameters
+
+
 @pytest.mark.parametrize("world", [CarFlag1D(), CarFlag2D()], ids=str)
 def test_both_networks_are_equally_wide_and_the_equivariant_one_has_fewer_free_numbers(world):
     tied, plain = (GridPolicy(world, equivariant=e) for e in (True, False))

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from equi_core.contract import ImageSpec, PolicyContract
+from equi_rl.agents.grid_policy import GridPolicy
 from equi_rl.audit.cli import main
 from equi_rl.audit.networks import training_table
+from equi_rl.envs.carflag import CarFlag2D
 from equi_rl.nets.checkpoint import save_checkpoint
 from equi_rl.nets.config import tiny_config
 from equi_rl.nets.networks import Actor, Critic
@@ -49,6 +51,14 @@ def test_an_environment_is_audited(capsys):
 def test_bad_requests_end_with_a_message_and_exit_code_2(arguments, capsys):
     assert main(arguments) == 2
     assert "equi-audit:" in capsys.readouterr().err
+
+
+def test_the_table_of_parameters_lists_the_networks_that_carflag_trains(capsys):
+    assert main(["params"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    trained = GridPolicy(CarFlag2D(), equivariant=True).num_parameters
+    row = next(line for line in lines if line.startswith("| CarFlag 9 x 9 grid (C4), equivariant"))
+    assert f"| {trained:,} | shared |" in row
 
 
 def test_training_moves_the_weights_and_keeps_an_equivariant_network_exact():

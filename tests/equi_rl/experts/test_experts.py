@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -121,6 +123,43 @@ def test_an_expert_takes_over_from_a_random_policy_and_still_succeeds(envs, task
         _, _, terminated, _, _ = env.step(rng.uniform(-1, 1, 5))
         assert not terminated
     for _ in range(44):
+        action, memory = expert.act(env.state(), memory)
+        _, _, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            break
+    assert info["success"]
+
+
+def test_coming_down_on_a_drawer_is_no_attempt_to_open_it(envs):
+    env = envs["drawer_opening"]
+    expert = make_expert("drawer_opening", config=ExpertConfig(FirstChoice.NEAREST))
+    env.reset(seed=4)
+    memory = expert.start(env.state(), np.random.default_rng(0))
+    x, y = env.state().scene.objects[0].xy_m
+    blocked = False
+    for _ in range(12):  # over the cabinet, then down on its top, gripper closed
+        _, memory = expert.act(env.state(), memory)
+        tcp = np.array(env.state().tcp_position_m)
+        step = np.clip((np.array([x, y]) - tcp[:2]) / 0.05, -1, 1)
+        down = -1.0 if np.abs(step).max() < 0.2 else 0.0
+        env.step(np.array([1.0, *step, down, 0.0]))
+        blocked |= env.state().blocked
+    _, memory = expert.act(env.state(), memory)
+    assert blocked
+    assert memory.failures == (0, 0)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_expert_for_whom_both_objects_have_failed_tries_again(envs, task):
+    env = envs[task]
+    env.reset(seed=11)
+    movable = [item.movable for item in env.state().scene.objects].index(True)
+    expert = make_expert(task, config=ExpertConfig(FirstChoice.NEAREST))
+    # As if an unlucky attempt had spoken against the movable object before.
+    memory = expert.start_with(env.state(), 1 - movable)
+    failures = tuple(int(index == movable) for index in range(2))
+    memory = dataclasses.replace(memory, failures=failures)
+    for _ in range(50):
         action, memory = expert.act(env.state(), memory)
         _, _, terminated, truncated, info = env.step(action)
         if terminated or truncated:

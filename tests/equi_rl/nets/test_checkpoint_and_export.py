@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import load_file, save
 
 from equi_core.contract import ImageSpec, PolicyContract, Provenance
-from equi_rl.export import ExportError, export, exported_tensors, main
+from equi_rl.evaluation import Evaluation
+from equi_rl.export import ExportError, export, exported_tensors, load_policy, main
 from equi_rl.nets.checkpoint import (
     JSON_FILE,
     TENSORS_FILE,
@@ -21,6 +22,7 @@ from equi_rl.nets.checkpoint import (
 )
 from equi_rl.nets.config import tiny_config
 from equi_rl.nets.networks import Actor, Critic
+from equi_rl.rollout import EpisodeOutcome
 
 
 def contract_for(config, **changes):
@@ -166,6 +168,75 @@ def test_the_command_exports_and_reports_failures(folder, tmp_path, capsys):
     assert (tmp_path / "model" / "contract.json").is_file()
     assert main([str(tmp_path / "nothing"), str(tmp_path / "other")]) == 2
     assert "cannot be read" in capsys.readouterr().err.replace("\n", " ")
+
+
+def an_evaluation(folder, weights):
+    """An evaluation of two episodes, with a film of the one that succeeded."""
+    outcomes = (EpisodeOutcome(7, 5, True, "", True), EpisodeOutcome(8, 50, False, "late", None))
+    Evaluation("block_picking", weights, 7, False, outcomes).save(folder)
+    (folder / "success_0.gif").write_bytes(b"a film")
+    return folder
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_an_evaluation_goes_onto_the_card_and_its_film_beside_it(folder, tmp_path):
+    evaluation = an_evaluation(tmp_path / "evaluation", load_policy(folder)[1])
+    model = tmp_path / "model"
+    assert main([str(folder), str(model), "--evaluation", str(evaluation)]) == 0
+    assert PolicyContract.load(model / "contract.json").provenance.evaluation_successes == 1
+    assert (model / "success.gif").read_bytes() == b"a film"
+    card = (model / "MODEL_CARD.md").read_text()
+    assert "0.500 (1/2)" in card
+    assert "success.gif" in card
+
+
+def test_what_was_measured_of_other_weights_does_not_stay_beside_new_ones(folder, tmp_path):
+    evaluation = an_evaluation(tmp_path / "evaluation", load_policy(folder)[1])
+    model = tmp_path / "model"
+    main([str(folder), str(model), "--evaluation", str(evaluation)])
+    (model / "curve.png").write_bytes(b"of another run")
+    assert main([str(folder), str(model)]) == 0
+    assert set(contents(model)) == {"policy.safetensors", "contract.json", "MODEL_CARD.md"}
+    assert "success.gif" not in (model / "MODEL_CARD.md").read_text()
+
+
+@pytest.mark.parametrize("fault", ["other weights", "no evaluation", "random start", "same folder"])
+def test_an_export_that_is_refused_leaves_the_model_as_it_was(fault, folder, tmp_path, capsys):
+    # Given a model with its evaluation
+    digest = load_policy(folder)[1]
+    model = tmp_path / "model"
+    evaluation = an_evaluation(tmp_path / "evaluation", digest)
+    main([str(folder), str(model), "--evaluation", str(evaluation)])
+    before = contents(model)
+    # when an export fails
+    if fault == "other weights":
+        an_evaluation(evaluation, "digest of other weights")
+    elif fault == "no evaluation":
+        (evaluation / "evaluation.json").unlink()
+    elif fault == "random start":
+        config = tiny_config(initial_state="random")
+        save_checkpoint(folder, contract_for(config), Actor(config))
+    else:
+        evaluation = model
+    assert main([str(folder), str(model), "--evaluation", str(evaluation)]) == 2
+    # then nothing has changed.
+    assert contents(model) == before
+
+
+def test_a_refused_export_makes_no_folder(folder, tmp_path):
+    missing = tmp_path / "no evaluation"
+    assert main([str(folder), str(tmp_path / "model"), "--evaluation", str(missing)]) == 2
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_card_of_a_shipped_policy_tells_all_that_varied_in_training(folder, tmp_path):
+    rewrite(folder, lambda d: d["contract"]["provenance"].update(preset="ship"))
+    export(load_checkpoint(folder), tmp_path / "model")
+    card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
+    assert "size, mass, friction, calibration, latency and depth noise" in card
 
 
 def test_an_interrupted_write_is_recognised(folder):

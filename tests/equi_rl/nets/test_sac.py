@@ -142,6 +142,17 @@ def test_the_critic_learns_constant_rewards(networks):
     assert losses[-1] < 0.02 * losses[0]
 
 
+def test_a_batch_without_any_label_is_learnt_from_by_reward_alone(networks):
+    batch = batch_of(networks[0].config)
+    losses = []
+    for labels in (None, torch.full_like(batch.actions, float("nan"))):
+        actor, critic = copy.deepcopy(networks)
+        learner = SacUpdate(actor, critic, SacSettings(demonstration_weight=0.3))
+        generator = torch.Generator().manual_seed(1)
+        losses.append(learner.step(batch, generator, expert_actions=labels))
+    assert losses[0] == losses[1]
+
+
 def test_a_batch_that_does_not_fit_its_layout_is_refused(networks):
     batch = batch_of(networks[0].config)
     with pytest.raises(ArchitectureError, match=r"batch.rewards has 2 rows"):

@@ -3,8 +3,9 @@
 One update of one learner, in the order of the code:
 
     play T steps in N worlds        a_t ~ pi(. | h_t),  h_t = LSTM(h_{t-1}, o_t),  h = 0 at a start
-    n-step returns                  R_t = r_t + gamma (1 - terminated_t) R_{t+1},  R_T = V(h_T)
-      a time-out ends the sum with  R_{t+1} = V(h after its last observation), or 0 if so set
+    returns                         R_t = r_t + gamma (1 - terminated_t) R'_{t+1},  R'_T = V(h_T)
+      mixed with values             R'_t = lambda R_t + (1 - lambda) V(h_t);  n-step if lambda = 1
+      a time-out ends the sum with  R'_{t+1} = V(h after its last observation), or 0 if so set
     advantages                      A_t = R_t - V(h_t)          (no gradient through A_t)
       if so set, over the rollout   A_t <- (A_t - mean A) / std A
     loss                            mean[ -A_t log pi(a_t|h_t) + c_v (R_t - V(h_t))^2 - c_e H(pi) ]
@@ -50,21 +51,26 @@ class A2CConfig:
     learning_rate: float = 3e-3  # tuned, commonly 7e-4: ten times fewer updates per step
     rms_decay: float = 0.99
     rms_epsilon: float = 1e-5
+    rms_correction: bool = False  # of the running mean for its start at zero
+    return_mix: float = 1.0  # lambda; below 1 the critic's values bound the noise of later steps
     value_weight: float = 0.5  # c_v
     entropy_weight: float = 0.01  # c_e
     max_gradient_norm: float = 0.5
     normalise_advantages: bool = (
         False  # where rewards are rare, or the entropy bonus outweighs them
     )
+    forget_bias: float = 1.0  # of the LSTM at the start
     bootstrap_time_outs: bool = True  # value what a cut-off episode would still have earned
 
     def __post_init__(self) -> None:
         for name in ("envs", "rollout_steps", "learning_rate", "rms_epsilon", "max_gradient_norm"):
             if getattr(self, name) <= 0:
                 raise A2CError(f"{name} = {getattr(self, name)} must be positive")
-        for name in ("discount", "rms_decay"):
+        for name in ("discount", "return_mix"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise A2CError(f"{name} = {getattr(self, name)} must lie in [0, 1]")
+        if not 0.0 <= self.rms_decay < 1.0:
+            raise A2CError(f"rms_decay = {self.rms_decay} must lie in [0, 1)")
         for name in ("value_weight", "entropy_weight"):
             if getattr(self, name) < 0:
                 raise A2CError(f"{name} = {getattr(self, name)} must not be negative")
@@ -118,7 +124,7 @@ class A2CLearners:
         init, play, act = (
             [np.random.default_rng(stream[i]) for stream in streams] for i in range(3)
         )
-        self.parameters = self.policy.initial_parameters(init)
+        self.parameters = self.policy.initial_parameters(init, config.forget_bias)
         self.mean_square = torch.zeros_like(self.parameters)  # of gradients
         self.action_generators = act
         self.envs = make_vector(world, config.envs, play)
@@ -138,7 +144,7 @@ class A2CLearners:
         memory = self._memory(weights)
         rollout = self._play(weights, memory)
         logits, values = self._differentiable(weights, memory, rollout)
-        returns = self._returns(rollout)
+        returns = self._returns(rollout, values.detach().numpy())
         advantages = self._advantages(returns, values.detach())
         log_policy = logits.log_softmax(dim=-1)
         actions = torch.from_numpy(rollout.actions).unsqueeze(-1)
@@ -281,16 +287,17 @@ class A2CLearners:
             values[pick] = self.policy.heads(weights, after.hidden)[1].numpy()
         return values.transpose(1, 0, 2) * cut.transpose(1, 0, 2)
 
-    def _returns(self, rollout: _Rollout) -> Tensor:
-        """n-step returns R_t, (T, L, N), by the recursion in the module's head."""
-        following = rollout.next_value
+    def _returns(self, rollout: _Rollout, values: np.ndarray) -> Tensor:
+        """Returns R_t, (T, L, N), by the recursion in the module's head; ``values`` are V(h_t)."""
+        trust = 1.0 - self.config.return_mix
+        following = rollout.next_value  # what R_{t+1} and V(h_{t+1}) stand for after the last step
         returns = np.empty(rollout.time_out_values.shape, dtype=np.float32)
         for time in reversed(range(self.config.rollout_steps)):
             step = rollout.steps[time]
             # A time-out ends the sum with the value of its last observation, or zero if so set.
             following = np.where(step.truncated, rollout.time_out_values[time], following)
-            following = step.reward + self.config.discount * ~step.terminated * following
-            returns[time] = following
+            returns[time] = step.reward + self.config.discount * ~step.terminated * following
+            following = returns[time] + trust * (values[time] - returns[time])
         return torch.from_numpy(returns)
 
     def _advantages(self, returns: Tensor, values: Tensor) -> Tensor:
@@ -308,7 +315,9 @@ class A2CLearners:
         norm = gradient.norm(dim=1, keepdim=True)
         gradient = gradient * (config.max_gradient_norm / (norm + 1e-6)).clamp(max=1.0)
         self.mean_square.lerp_(gradient.square(), 1.0 - config.rms_decay)
-        self.parameters.addcdiv_(
-            gradient, self.mean_square.sqrt() + config.rms_epsilon, value=-config.learning_rate
-        )
+        # The running mean starts at zero: uncorrected, the first steps are ten times the learning
+        # rate, which can saturate an LSTM for good.
+        weight = 1.0 - config.rms_decay ** (self.updates + 1) if config.rms_correction else 1.0
+        size = (self.mean_square / weight).sqrt() + config.rms_epsilon
+        self.parameters.addcdiv_(gradient, size, value=-config.learning_rate)
         return norm.squeeze(1)

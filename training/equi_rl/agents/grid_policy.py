@@ -32,7 +32,6 @@ HIDDEN = 64  # LSTM channels: 32 regular fields of the flip group, 16 of C4
 ENCODER_WIDTHS = (8, 16, 32, 64)  # channels: 2, 4, 8, 16 regular fields of C4
 KERNEL = 3
 ACTOR_INIT_SCALE = 0.01  # nearly uniform first policy
-FORGET_BIAS_INIT = 1.0  # a fresh LSTM remembers for a few steps
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,17 @@ class GridPolicy:
         self.num_parameters = self._expansion.free
         self.has_encoder = not on_line
 
-    def initial_parameters(self, generators: list[np.random.Generator]) -> Tensor:
-        """Free parameters (learners, free): dense entries start alike in both agents."""
+    def count_parameters(self, part: str) -> int:
+        """Free numbers of one learner in a part of the network: encoder, lstm, actor or critic."""
+        return sum(array.tie.free for array in self._arrays if array.name.startswith(part))
+
+    def initial_parameters(
+        self, generators: list[np.random.Generator], forget_bias: float = 1.0
+    ) -> Tensor:
+        """Free parameters (learners, free): dense entries start alike in both agents.
+
+        A fresh LSTM keeps sigmoid(forget_bias) of its memory from one step to the next.
+        """
         rows = [
             np.concatenate(
                 [g.uniform(-a.init_bound, a.init_bound, a.tie.free) for a in self._arrays]
@@ -87,7 +95,7 @@ class GridPolicy:
             if array.name == "lstm_x_b":
                 quarter = array.tie.free // 4
                 start = end - array.tie.free + GATES.index("forget") * quarter
-                parameters[:, start : start + quarter] = FORGET_BIAS_INIT
+                parameters[:, start : start + quarter] = forget_bias
         return torch.from_numpy(parameters)
 
     def initial_state(self, learners: int, batch: int) -> LstmState:

@@ -20,6 +20,9 @@ from equi_rl.nets import dense
 from equi_rl.nets.distributions import squash
 from equi_rl.nets.networks import Actor, ActorWeights
 
+SPREAD_WEIGHT = 0.01
+"""Of the log-standard-deviation's error: small, because the layers below serve the mean first."""
+
 
 @dataclass(frozen=True)
 class ImitationSettings:
@@ -32,6 +35,10 @@ class ImitationSettings:
     gradient_clip: float = 5.0
     label_reach: float = 0.98
     """Labels are clipped to +-this."""
+    log_std: float | None = None
+    """What the logarithm of the policy's standard deviation is led to; None leaves it alone.
+    Squared distances to labels do not touch it, and a policy that samples with the standard
+    deviation of a fresh network, 1, finds no reward."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.label_reach < 1.0:
@@ -61,7 +68,7 @@ class ImitationUpdate:
         rate = self._learning_rate()
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        loss = imitation_loss(self.actor, self.actor.dense(), batch, self.settings.label_reach)
+        loss = imitation_loss(self.actor, self.actor.dense(), batch, self.settings)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.actor.parameters(), self.settings.gradient_clip)
@@ -82,9 +89,12 @@ class ImitationUpdate:
 
 
 def imitation_loss(
-    actor: Actor, weights: ActorWeights, batch: LabelledBatch, label_reach: float
+    actor: Actor, weights: ActorWeights, batch: LabelledBatch, settings: ImitationSettings
 ) -> Tensor:
-    """Mean squared distance (scalar) between the policy's and the expert's actions."""
+    """Mean squared distance (scalar) between the policy's and the expert's actions.
+
+    With `settings.log_std`, plus that of the policy's log-standard-deviation from it.
+    """
     config, episodes = actor.config, batch.episodes
     layout = episodes.layout
     frames = dense.prepare_depth(config, episodes.depth_m, episodes.holding)
@@ -97,6 +107,10 @@ def imitation_loss(
     labelled = ~torch.isnan(batch.expert_actions).any(dim=1)
     if not labelled.any():
         raise ValueError("no step of the batch carries an expert's action to imitate")
-    mean, _ = dense.actor_outputs(config, weights, history[labelled])
-    wanted = batch.expert_actions[labelled].clamp(-label_reach, label_reach)
-    return (squash(mean, config.squash) - wanted).square().mean()
+    mean, log_std = dense.actor_outputs(config, weights, history[labelled])
+    reach = settings.label_reach
+    wanted = batch.expert_actions[labelled].clamp(-reach, reach)
+    loss = (squash(mean, config.squash) - wanted).square().mean()
+    if settings.log_std is not None:
+        loss = loss + SPREAD_WEIGHT * (log_std - settings.log_std).square().mean()
+    return loss

@@ -127,8 +127,8 @@ class SacLearner(Learner):
         }
 
     def state(self) -> dict[str, Any]:
-        """Number of warm-up updates made."""
-        return {"imitation_updates": self._warm_up.updates}
+        """Number of updates made, by imitation and by SAC."""
+        return {"imitation_updates": self._warm_up.updates, "sac_updates": self._sac.updates}
 
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """Continue where the checkpoint was written."""
@@ -144,6 +144,7 @@ class SacLearner(Learner):
         restore_optimiser(sac.temperature_optimiser, tensors, "temperature_optimiser")
         restore_optimiser(self._warm_up.optimiser, tensors, "warm_up_optimiser")
         self._warm_up.updates = int(state["imitation_updates"])
+        sac.updates = int(state["sac_updates"])
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, prefix: str) -> dict[str, Tensor]:

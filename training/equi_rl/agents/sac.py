@@ -58,10 +58,13 @@ class SacSettings:
     target_entropy: float = -5.0
     entropy_in_target: bool = True
     demonstration_weight: float = 0.0  # of |policy's mean - expert's action|^2 in the actor's loss
+    critic_first_updates: int = 0  # so long the actor follows demonstrations and no values yet
     updated_critic_judges: bool = True  # False: the critic's own pass is reused, 10 % faster
     encoder: Encoder = Encoder.SEPARATE
 
     def __post_init__(self) -> None:
+        if self.critic_first_updates and not self.demonstration_weight:
+            raise ValueError("critic_first_updates needs a demonstration_weight to go by meanwhile")
         if self.encoder is not Encoder.SEPARATE and self.updated_critic_judges:
             raise ValueError(
                 "updated_critic_judges needs the encoder 'separate': a shared one is updated last"
@@ -148,6 +151,7 @@ class SacUpdate:
             [self.log_temperature], lr=rates.temperature_learning_rate
         )
         self.dtype = dense.convolution_dtype()
+        self.updates = 0
 
     def step(
         self,
@@ -218,11 +222,14 @@ class SacUpdate:
         with clock.part("actor loss"):
             judged = dense.critic_values(judge, history, action[decided]).amin(dim=0)
             own_density = log_density[decided]
-            actor_loss = (temperature * own_density - judged).mean()
+            # Values of an untrained critic would only undo what the actor knows.
+            trusted = float(self.updates >= self.settings.critic_first_updates)
+            actor_loss = trusted * (temperature * own_density - judged).mean()
             if expert_actions is not None and self.settings.demonstration_weight:
                 known = ~torch.isnan(expert_actions).any(dim=1)
-                distance = (centre[decided][known] - expert_actions[known]).square().mean()
-                actor_loss = actor_loss + self.settings.demonstration_weight * distance
+                if known.any():  # the mean of nothing is NaN
+                    distance = (centre[decided][known] - expert_actions[known]).square().mean()
+                    actor_loss = actor_loss + self.settings.demonstration_weight * distance
         with clock.part("actor backward"):
             self.actor_optimiser.zero_grad(set_to_none=True)
             actor_loss.backward()
@@ -241,6 +248,7 @@ class SacUpdate:
             with torch.no_grad():
                 newest = judge if self.settings.updated_critic_judges else self.critic.dense()
             follow_target(self.target, newest, self.settings.target_rate)
+        self.updates += 1
         return {
             "critic_loss": float(critic_loss.detach()),
             "actor_loss": float(actor_loss.detach()),

@@ -1,10 +1,10 @@
 """`equi-audit`: prints how symmetric a network or an environment is.
 
-equi-audit network --group C4                        a fresh network
-equi-audit network --checkpoint runs/x/checkpoint    a trained one
-equi-audit environment equi/BlockPicking-v0          the four conditions of the theory
-equi-audit training --group D4 --updates 100         errors before and after real updates
-equi-audit params                                    parameter counts of every variant
+equi-audit network --group C4                                      a fresh network
+equi-audit network --checkpoint runs/picking/checkpoints/best      a trained one
+equi-audit environment equi/BlockPicking-v0                        the theory's four conditions
+equi-audit training --group D4 --updates 100                       errors before and after updates
+equi-audit params                                                  parameter counts of all variants
 """
 
 from __future__ import annotations

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import torch
 
+from equi_rl.agents.grid_policy import GridPolicy
 from equi_rl.agents.sac import SacUpdate
+from equi_rl.envs.carflag import CarFlag1D, CarFlag2D, World
 from equi_rl.nets.agent import agent_configs
 from equi_rl.nets.bench_update import random_batch
-from equi_rl.nets.config import Combination, NetworkConfig, grid_config, line_config
+from equi_rl.nets.config import Combination, NetworkConfig
 from equi_rl.nets.config import reference_config as reference
 from equi_rl.nets.equivariance import ElementError, actor_errors, critic_errors
 from equi_rl.nets.layers import count_parameters
-from equi_rl.nets.networks import Actor, ActorCritic, Critic
+from equi_rl.nets.networks import Actor, Critic
 
 _TRAINING_LENGTHS = (12, 10, 6, 3)  # short episodes: what counts is that the weights have moved
 
@@ -24,7 +26,9 @@ class ParameterRow:
 
     variant: str
     actor: int
+    """The whole network where actor and critic share it."""
     critic: int
+    """0 where the critic is a head of the actor's network."""
     encoder: int
     lstm: int
 
@@ -43,7 +47,7 @@ class TrainingRow:
 
 
 def parameter_table() -> list[ParameterRow]:
-    """Parameter counts of every variant the paper compares, and of the grid networks."""
+    """Parameter counts of every variant the paper compares, and of those trained on CarFlag."""
     rows = []
     c4 = reference("C4")
     for combination in Combination:
@@ -57,21 +61,23 @@ def parameter_table() -> list[ParameterRow]:
         rows.append(_row(f"{group} equivariant, same fields", reference(group), reference(group)))
         slim = reference(group, "channels")
         rows.append(_row(f"{group} equivariant, same channels", slim, slim))
-    for name, config in (
-        ("line (flip), actor-critic", line_config()),
-        ("9 x 9 grid (C4), actor-critic", grid_config(9)),
-        ("11 x 11 grid (C4), actor-critic", grid_config(11)),
-    ):
-        network = ActorCritic(config)
-        rows.append(
-            ParameterRow(
-                name,
-                count_parameters(network),
-                0,
-                count_parameters(network.history.encoder),
-                count_parameters(network.history.lstm),
+    worlds: dict[str, World] = {
+        "line (flip)": CarFlag1D(),
+        "9 x 9 grid (C4)": CarFlag2D(9),
+        "11 x 11 grid (C4)": CarFlag2D(11),
+    }
+    for name, world in worlds.items():
+        for kind in ("equivariant", "plain"):
+            policy = GridPolicy(world, equivariant=kind == "equivariant")
+            rows.append(
+                ParameterRow(
+                    f"CarFlag {name}, {kind}",
+                    policy.num_parameters,
+                    0,
+                    policy.count_parameters("encoder"),
+                    policy.count_parameters("lstm"),
+                )
             )
-        )
     return rows
 
 

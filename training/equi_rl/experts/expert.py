@@ -82,6 +82,9 @@ class _TaskPlan:
     rises: int
     reach_m: float
     """A blocked move ended this near to the object was blocked by it."""
+    commits: bool = False
+    """Whether the first choice stands until something is learnt. The way behind a block may lead
+    nearer to the other one, which must not change the choice."""
 
 
 class Expert:
@@ -151,28 +154,36 @@ class Expert:
         failures = list(memory.failures)
         if failed is not None:
             failures[failed] += 1
+            if min(failures) >= self._config.failed_attempts:
+                # One of them must move: the attempt on the other one was no good.
+                failures[1 - failed] = 0
         target, rising = memory.target, memory.rising
         if failures[target] >= self._config.failed_attempts > failures[1 - target]:
             target, rising = 1 - target, 1
-        elif sum(failures) == 0:
-            nearest = _nearest(state)
+        elif sum(failures) == 0 and not self._plan.commits:
+            ways_m = _ways_m(state)
             # Nothing learnt yet: change only for an object that is clearly nearer.
-            if _distance(state, nearest) < _distance(state, target) - 0.03:
-                target = nearest
+            if ways_m[1 - target] < ways_m[target] - 0.03:
+                target = 1 - target
         return dataclasses.replace(memory, target=target, rising=rising, failures=tuple(failures))
 
     def _visible_failure(self, state: WorldState, memory: ExpertMemory) -> int | None:
         """The object on which an attempt has just failed, as an observer would see it."""
-        near = _nearest(state)
-        if _distance(state, near) > self._plan.reach_m:
+        ways_m = _ways_m(state)
+        near = int(np.argmin(ways_m))
+        if ways_m[near] > self._plan.reach_m:
             return None
         if self._plan.skill is _pick:
             lost = memory.was_holding and not state.holding
             rose = state.tcp_position_m[2] > memory.last_tcp_z_m + 0.02
             slipped = state.holding and rose and state.held_object is None
             return near if (lost and rose) or slipped else None
-        low = state.tcp_position_m[2] < 0.06
-        return near if state.blocked and low else None
+        if self._plan.skill is _open:
+            # Coming down on the bar or the cabinet blocks the gripper too, and says nothing.
+            tried = skills.hooked(state, near) > 0.5
+        else:
+            tried = state.tcp_position_m[2] < 0.06
+        return near if state.blocked and tried else None
 
 
 def make_expert(
@@ -188,12 +199,12 @@ def _pick(state: WorldState, index: int, contract: PolicyContract) -> Goal:
 
 def _pull(state: WorldState, index: int, contract: PolicyContract) -> Goal:
     other = state.scene.objects[1 - index]
-    return skills.push(state, index, other.xy_m, skills.OPEN, contract)
+    return skills.push(state, index, other.xy_m, skills.OPEN, skills.HEAVY_BLOCK, contract)
 
 
 def _push(state: WorldState, index: int, contract: PolicyContract) -> Goal:
     goal = state.scene.goal_xy_m or contract.workspace.centre_xy_m
-    return skills.push(state, index, goal, skills.HALF_OPEN, contract)
+    return skills.push(state, index, goal, skills.HALF_OPEN, skills.SMALL_CUBE, contract)
 
 
 def _open(state: WorldState, index: int, contract: PolicyContract) -> Goal:
@@ -205,7 +216,7 @@ def _open(state: WorldState, index: int, contract: PolicyContract) -> Goal:
 _PLANS: dict[str, _TaskPlan] = {
     "block_picking": _TaskPlan(_pick, tries=11, rises=5, reach_m=0.06),
     "block_pulling": _TaskPlan(_pull, tries=11, rises=2, reach_m=0.12),
-    "block_pushing": _TaskPlan(_push, tries=9, rises=2, reach_m=0.12),
+    "block_pushing": _TaskPlan(_push, tries=9, rises=2, reach_m=0.12, commits=True),
     "drawer_opening": _TaskPlan(_open, tries=9, rises=2, reach_m=0.08),
 }
 
@@ -218,14 +229,10 @@ def _places(state: WorldState) -> tuple[tuple[float, float, float], ...]:
     )
 
 
-def _distance(state: WorldState, index: int) -> float:
+def _ways_m(state: WorldState) -> list[float]:
+    """Horizontal distance from the gripper to each object [m]."""
     x, y, _ = state.tcp_position_m
-    place = _places(state)[index]
-    return math.hypot(place[0] - x, place[1] - y)
-
-
-def _nearest(state: WorldState) -> int:
-    return min(range(len(state.scene.objects)), key=lambda index: _distance(state, index))
+    return [math.hypot(place[0] - x, place[1] - y) for place in _places(state)]
 
 
 def _nearest_or_right(state: WorldState) -> int:
@@ -237,4 +244,5 @@ def _nearest_or_right(state: WorldState) -> int:
     (ax, ay, _), (bx, by, _) = _places(state)
     turn_m2 = (ax - x) * (by - y) - (ay - y) * (bx - x)
     right = 0 if turn_m2 > 0.0 else 1
-    return right if _distance(state, right) < _distance(state, 1 - right) + TIE_M else 1 - right
+    ways_m = _ways_m(state)
+    return right if ways_m[right] < ways_m[1 - right] + TIE_M else 1 - right

@@ -29,15 +29,37 @@ HOVER_HEIGHT_M = 0.075
 ALIGNED_M = 0.012
 # Pushing
 TRAVEL_HEIGHT_M = 0.10
-PUSH_HEIGHT_M = 0.03
-STAND_OFF_M = 0.085
-"""Where to come down behind a block: its centre minus this along the push."""
 PUSH_CORRIDOR_M = 0.02
 # Drawers
 BEHIND_BAR_M = 0.028
 HOOK_HEIGHT_M = 0.010
 ABOVE_HOOK_M = 0.10
 HOOK_ALIGNED_M = 0.008
+
+
+@dataclass(frozen=True)
+class PushStyle:
+    """How a block is pushed; pairs are where something holds in full and where no longer."""
+
+    height_m: float
+    stand_off_m: tuple[float, float]
+    """Least and most distance from the block's centre at which to come down behind it."""
+    funnel_m: tuple[float, float]
+    """Distance from that place: low up to the first, high from the second on."""
+    come_down_rad: tuple[float, float]
+    """Angle still to turn, on the way down."""
+    go_on_above_m: tuple[float, float]
+    """Height above `height_m`, to move on."""
+    go_on_rad: tuple[float, float]
+    """Angle still to turn, to move on."""
+
+
+HEAVY_BLOCK = PushStyle(
+    0.03, (0.085, 0.085), (0.01, 0.04), (0.15, 0.45), (0.02, 0.045), (0.2, 0.35)
+)
+# A small cube slides away, and under fingers that are too high. Anywhere in a range will do
+# to come down: a single place would send a gripper that is a little too near up again.
+SMALL_CUBE = PushStyle(0.02, (0.065, 0.105), (0.025, 0.05), (0.3, 0.6), (0.02, 0.05), (0.35, 0.6))
 
 
 @dataclass(frozen=True)
@@ -88,30 +110,32 @@ def push(
     index: int,
     towards_xy_m: tuple[float, float],
     closedness: float,
+    style: PushStyle,
     contract: PolicyContract,
 ) -> Goal:
     """Come down behind a block and push it, broadside, towards a point."""
-    item = state.scene.objects[index]
     tcp = np.array(state.tcp_position_m)
-    block = np.array(item.xy_m)
-    line = np.asarray(towards_xy_m) - block
-    direction = line / max(float(np.linalg.norm(line)), 1e-9)
+    block = np.array(state.scene.objects[index].xy_m)
+    direction = _direction(block, towards_xy_m)
     across = np.array([-direction[1], direction[0]])
     yaw = math.atan2(across[1], across[0])
     misturned_rad = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad)))
     from_block = tcp[:2] - block
     along_m, aside_m = float(from_block @ direction), float(from_block @ across)
     box = contract.workspace
-    behind = np.clip(block - direction * STAND_OFF_M, box.lower_m[:2], box.upper_m[:2])
-    approach = _down_a_funnel(tcp, behind, misturned_rad, PUSH_HEIGHT_M, TRAVEL_HEIGHT_M, 0.01)
+    stand_off_m = min(max(-along_m, style.stand_off_m[0]), style.stand_off_m[1])
+    behind = np.clip(block - direction * stand_off_m, box.lower_m[:2], box.upper_m[:2])
+    turned = _fades(misturned_rad, *style.come_down_rad)
+    low_m = style.height_m
+    approach = _down_a_funnel(tcp, behind, turned, low_m, TRAVEL_HEIGHT_M, style.funnel_m)
     ahead = block + direction * (along_m + 0.05)
     # Shortened as a vector, so that the push keeps its direction.
     step = ahead - tcp[:2]
     step *= min(1.0, contract.action.max_step_m / max(float(np.abs(step).max()), 1e-9))
-    advance = np.array([*(tcp[:2] + step), PUSH_HEIGHT_M])
+    advance = np.array([*(tcp[:2] + step), low_m])
     ready = (
-        _fades(tcp[2], PUSH_HEIGHT_M + 0.02, PUSH_HEIGHT_M + 0.045)
-        * _fades(misturned_rad, 0.2, 0.35)
+        _fades(tcp[2] - low_m, *style.go_on_above_m)
+        * _fades(misturned_rad, *style.go_on_rad)
         * _fades(abs(aside_m), PUSH_CORRIDOR_M, PUSH_CORRIDOR_M + 0.02)
         * _fades(along_m, -0.02, 0.0)
     )
@@ -127,40 +151,55 @@ def open_drawer(state: WorldState, index: int) -> Goal:
     yaw = drawer.yaw_rad + math.pi / 2
     misturned_rad = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad)))
     tcp = np.array(state.tcp_position_m)
-    from_handle = tcp[:2] - handle
-    behind_m = float(from_handle @ inwards)
-    aside_m = float(from_handle @ np.array([-inwards[1], inwards[0]]))
     above_m = HOOK_HEIGHT_M + ABOVE_HOOK_M
-    approach = _down_a_funnel(tcp, hook, misturned_rad, HOOK_HEIGHT_M, above_m, HOOK_ALIGNED_M)
+    turned = _fades(misturned_rad, 0.15, 0.45)
+    funnel_m = (HOOK_ALIGNED_M, 0.04)
+    approach = _down_a_funnel(tcp, hook, turned, HOOK_HEIGHT_M, above_m, funnel_m)
     if state.scene.opening > 0.1:
         approach[2] = above_m  # open fingers do not fit behind the bar
     pull = np.array([*(tcp[:2] - inwards * 0.05), HOOK_HEIGHT_M])
-    ready = (
-        _fades(tcp[2], HOOK_HEIGHT_M + 0.008, HOOK_HEIGHT_M + 0.02)
-        * _fades(misturned_rad, 0.15, 0.3)
+    ready = hooked(state, index) * _fades(misturned_rad, 0.15, 0.3)
+    return _blended(approach, pull, ready, yaw, CLOSED)
+
+
+def hooked(state: WorldState, index: int) -> float:
+    """How well the fingers sit behind a drawer's handle bar, from 0 to 1."""
+    drawer = state.scene.objects[index]
+    inwards = np.array(drawer.heading)
+    from_handle = np.array(state.tcp_position_m[:2]) - np.array(handle_position_m(drawer)[:2])
+    behind_m = float(from_handle @ inwards)
+    aside_m = float(from_handle @ np.array([-inwards[1], inwards[0]]))
+    return (
+        _fades(state.tcp_position_m[2], HOOK_HEIGHT_M + 0.008, HOOK_HEIGHT_M + 0.02)
         * _fades(abs(aside_m), 0.02, 0.035)
         * _fades(-behind_m, -0.005, 0.0)
         * _fades(behind_m, 0.045, 0.055)
     )
-    return _blended(approach, pull, ready, yaw, CLOSED)
+
+
+def _direction(start: FloatArray, towards_xy_m: tuple[float, float]) -> FloatArray:
+    """Unit vector (2,) from one point to another."""
+    line = np.asarray(towards_xy_m) - start
+    return np.asarray(line / max(float(np.linalg.norm(line)), 1e-9))
 
 
 def _down_a_funnel(
     tcp: FloatArray,
     place_xy_m: FloatArray,
-    misturned_rad: float,
+    turned: float,
     low_m: float,
     high_m: float,
-    aligned_m: float,
+    funnel_m: tuple[float, float],
 ) -> FloatArray:
     """Next position (3,) on the way down to a place that is come to from above.
 
-    The height to be at grows with the distance from the place and with the angle still to turn;
-    below it the gripper rises before it moves on. Everything changes gradually with the state: a
-    learner that sees it with the precision of a pixel can follow.
+    The height to be at grows with the distance from the place, from the first to the second of
+    `funnel_m`, and as long as the gripper is not `turned` (0 to 1) as it should be; below it the
+    gripper rises before it moves on. Everything changes gradually with the state: a learner that
+    sees it with the precision of a pixel can follow.
     """
     away_m = float(np.linalg.norm(place_xy_m - tcp[:2]))
-    share = max(1.0 - _fades(away_m, aligned_m, 0.04), 1.0 - _fades(misturned_rad, 0.15, 0.45))
+    share = max(1.0 - _fades(away_m, *funnel_m), 1.0 - turned)
     height_m = low_m + share * (high_m - low_m)
     sideways = _fades(height_m - tcp[2], 0.01, 0.04)
     return np.array([*(tcp[:2] + sideways * (place_xy_m - tcp[:2])), height_m])

@@ -185,43 +185,6 @@ def policy_and_value(weights: ActorCriticWeights, history: Tensor) -> tuple[Tens
     return _run_head(weights.actor, history), _run_head(weights.critic, history)[:, 0]
 
 
-def actor_critic_rollout(
-    config: NetworkConfig,
-    weights: ActorCriticWeights,
-    observations: Tensor,
-    episode_start: Tensor,
-    state: LstmState,
-) -> tuple[Tensor, Tensor, LstmState]:
-    """Run T steps of B parallel environments, resetting the state where an episode starts.
-
-    Args:
-        config: architecture.
-        weights: dense weights.
-        observations: (T, B, ...).
-        episode_start: (T, B) bool, true where the observation is the first of an episode.
-        state: states before the first step.
-
-    Returns:
-        logits (T, B, n_actions), values (T, B), state after the last step.
-    """
-    steps, batch = observations.shape[:2]
-    flat = observations.flatten(0, 1)
-    if config.observation == "vector":
-        features = flat
-    else:
-        features = encode(config, weights.history.encoder, prepare_observation(config, flat))
-    counts = torch.tensor([batch])
-    fresh = initial_state(config, batch)
-    histories = []
-    for step, feature in enumerate(features.unflatten(0, (steps, batch))):
-        starts = episode_start[step, :, None]
-        state = LstmState(*(torch.where(starts, a, b) for a, b in zip(fresh, state, strict=True)))
-        history, state = run_history(config, weights.history, feature, None, counts, state)
-        histories.append(history)
-    logits, values = policy_and_value(weights, torch.cat(histories))
-    return logits.unflatten(0, (steps, batch)), values.unflatten(0, (steps, batch)), state
-
-
 def apply(layer: Dense, features: Tensor) -> Tensor:
     """1x1 layer on (N, in)."""
     return torch.addmm(layer.bias, features, layer.matrix.t())

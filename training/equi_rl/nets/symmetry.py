@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Array = TypeVar("Array", np.ndarray, torch.Tensor)
 
-ACTION_NAMES = ("w", "x", "y", "z", "r")
 _PLANE = slice(1, 3)
 _YAW = 4
 
@@ -223,13 +222,6 @@ def transform_discrete_action(group: Group, g: Element, index: Array) -> Array:
     if isinstance(index, torch.Tensor):
         return torch.as_tensor(moved)[index]
     return moved[index]
-
-
-def transform_history(
-    group: Group, g: Element, observations: Array, actions: Array
-) -> tuple[Array, Array]:
-    """Act on a history (o_0, a_0, ..., o_t): every observation and every action is transformed."""
-    return transform_observation(group, g, observations), transform_action(group, g, actions)
 
 
 def _apply(matrix: np.ndarray, vectors: Array) -> Array:

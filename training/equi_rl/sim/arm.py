@@ -21,7 +21,9 @@ JOINTS = tuple(range(len(ARM_JOINTS)))
 # The published torque limits are 150 and 28 Nm. The first three are halved here, which leaves about
 # 80 N at the TCP beyond the arm's own weight: what a cautious controller allows before it stops.
 MOTOR_TORQUE_NM = (75.0, 75.0, 75.0, 28.0, 28.0, 28.0)
-_POSITION_GAINS = (0.35,) * 6
+POSITION_GAIN = 0.35
+"""Share of a joint's error that its motor takes back in one physics step."""
+_POSITION_GAINS = (POSITION_GAIN,) * 6
 _VELOCITY_GAINS = (1.0,) * 6
 _ZERO = (0.0,) * 6
 

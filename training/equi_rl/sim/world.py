@@ -304,7 +304,8 @@ class World:
         """Give up a blocked move: hold the point of the straight path that was reached.
 
         The pressed arm itself sags and turns a little off the path; where exactly is chaotic. The
-        path's own point keeps height and yaw as they were commanded.
+        path's own point keeps height and yaw as they were commanded. An arm that cannot rise
+        yields: it leans on something, and the friction of that would hold it down for ever.
         """
         start = self._commanded_pose
         pose = tcp_pose_of(self.arm.measured()[0])
@@ -321,9 +322,13 @@ class World:
         joints = kinematics.straight_path(
             self._commanded_rad, start, target, [fraction], TCP_FROM_TOOL0_M
         )[0]
+        held = start + fraction * (target - start)
+        aside = pose[:2, 3] - held[:2]
+        if way[2] > length / 2 and float(np.linalg.norm(aside)) > self.config.resisted_lag_m:
+            held[:2] += aside
+            joints = kinematics.straight_path(joints, held, held, [1.0], TCP_FROM_TOOL0_M)[0]
         self.arm.set_joint_targets(joints.tolist())
-        self._commanded_rad = joints
-        self._commanded_pose = start + fraction * (target - start)
+        self._commanded_rad, self._commanded_pose = joints, held
         self._settle_arm(joints)
         self._blocked = True
         return False
