@@ -48,6 +48,14 @@ def test_the_last_step_is_waited_for():
     assert judge_end(view(steps=50, awaiting_execution=True), LIMITS) is None
 
 
+def test_while_the_referee_is_asked_only_a_fault_or_a_request_ends_the_episode():
+    assert judge_end(view(judging=True, steps=50, task_done=True), LIMITS) is None
+    assert judge_end(view(judging=True, quiet_s=60.0), LIMITS) is None
+    assert judge_end(view(judging=True, fault="f"), LIMITS).outcome is EpisodeOutcome.FAULTED
+    stopped = judge_end(view(judging=True, cancel_requested=True), LIMITS)
+    assert stopped.outcome is EpisodeOutcome.STOPPED
+
+
 def test_a_lost_observation_says_what_perception_said():
     end = judge_end(view(quiet_s=11.0, perception="cloud_stale: cam_left"), LIMITS)
     assert "cam_left" in end.reason

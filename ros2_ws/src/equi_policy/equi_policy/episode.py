@@ -53,6 +53,8 @@ class EpisodeView:
     fault: str = ""
     """The driver's latched fault in words; empty if none."""
     cancel_requested: bool = False
+    judging: bool = False
+    """The referee was asked and has not answered: only a fault or a request ends the episode."""
     task_done: bool = False
     task_failed: str = ""
     """Why the task cannot be done any more; empty if it can."""
@@ -68,6 +70,8 @@ def judge_end(view: EpisodeView, limits: EpisodeLimits) -> EpisodeEnd | None:
         return EpisodeEnd(EpisodeOutcome.FAULTED, view.fault)
     if view.cancel_requested:
         return EpisodeEnd(EpisodeOutcome.STOPPED, "stopped by request")
+    if view.judging:
+        return None
     if view.task_done:
         return EpisodeEnd(EpisodeOutcome.SUCCEEDED, "the task is done")
     if view.task_failed:

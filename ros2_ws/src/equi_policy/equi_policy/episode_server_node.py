@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _WATCH_PERIOD_S = 0.05
 _FEEDBACK_PERIOD_S = 0.25
+_JUDGE_TIMEOUT_S = 3.0
+"""A referee that has not answered by then is taken to be gone; the next step asks again."""
 _STATE_MARGIN_S = 0.15
 """A robot state must be this much younger than a request before it can show its effect."""
 _FINISHED = (EpisodeOutcome.SUCCEEDED, EpisodeOutcome.STEP_LIMIT, EpisodeOutcome.OBJECT_LOST)
@@ -52,7 +54,9 @@ class _Episode:
     phase: str = "starting"
     began_s: float = field(default_factory=time.monotonic)
     running: bool = False
-    judging: bool = False
+    verdict: Future | None = None
+    """The referee's answer while it is waited for."""
+    asked_s: float = 0.0
     task_done: bool = False
     task_failed: str = ""
     fed_back_s: float = 0.0
@@ -100,7 +104,7 @@ class EpisodeServer:
         episode = self._episode
         return episode is None or (
             episode.running
-            and not episode.judging
+            and episode.verdict is None
             and not episode.end.done()
             and self._node.session.steps < episode.limits.max_steps
         )
@@ -110,16 +114,19 @@ class EpisodeServer:
         episode = self._episode
         if episode is None or self._referee is None or not self._referee.service_is_ready():
             return
-        episode.judging = True
+        verdict = self._referee.call_async(Trigger.Request())
+        episode.verdict, episode.asked_s = verdict, time.monotonic()
 
         def heard(future: Future) -> None:
-            episode.judging = False
+            if episode.verdict is not future:
+                return  # too late: it was given up
+            episode.verdict = None
             answer = future.result()
             if answer is not None:
                 episode.task_done = bool(answer.success)
                 episode.task_failed = "" if answer.success else str(answer.message)
 
-        self._referee.call_async(Trigger.Request()).add_done_callback(heard)
+        verdict.add_done_callback(heard)
 
     # The action --------------------------------------------------------------------------------
 
@@ -303,8 +310,10 @@ class EpisodeServer:
         if now_s - episode.fed_back_s > _FEEDBACK_PERIOD_S:
             episode.fed_back_s = now_s
             self._feed_back(episode)
-        if not episode.running or episode.end.done() or episode.judging:
+        if not episode.running or episode.end.done():
             return
+        if episode.verdict is not None and now_s - episode.asked_s > _JUDGE_TIMEOUT_S:
+            self._give_up_verdict(episode, episode.verdict)
         perception = node.perception
         end = judge_end(
             EpisodeView(
@@ -313,6 +322,7 @@ class EpisodeServer:
                 quiet_s=now_s - node.last_activity_s,
                 fault=node.fault,
                 cancel_requested=episode.goal.is_cancel_requested,
+                judging=episode.verdict is not None,
                 task_done=episode.task_done,
                 task_failed=episode.task_failed,
                 perception=""
@@ -324,6 +334,14 @@ class EpisodeServer:
         )
         if end is not None:
             episode.end.set_result(end)
+
+    def _give_up_verdict(self, episode: _Episode, verdict: Future) -> None:
+        episode.verdict = None
+        self._referee.remove_pending_request(verdict)
+        self._node.get_logger().warning(
+            f"the referee ({self._referee.srv_name}) did not answer within {_JUDGE_TIMEOUT_S:g} s; "
+            "the episode goes on without its word on this step"
+        )
 
     def _feed_back(self, episode: _Episode) -> None:
         node = self._node

@@ -9,14 +9,13 @@ import numpy as np
 
 STAGES = (
     "exposure_to_observation",
-    "observation_to_policy",
     "inference",
     "observation_to_command",
     "command_to_motion",
     "motion",
     "step",
 )
-"""Exposure to arrival of the observation at the policy is the sum of the first two; `step` is the
+"""`exposure_to_observation` ends with the arrival of the observation at the policy; `step` is the
 whole cycle from one command to the next."""
 
 

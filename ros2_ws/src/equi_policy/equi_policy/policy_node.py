@@ -80,7 +80,6 @@ class PolicyNode(Node):
         self.broken = ""
         self.closed_steps: list[ExecutedCommand] = []
         self._last_act: Act | None = None
-        self._last_command_s = 0.0
         self._refusals: Counter[str] = Counter()
         self._last_step_at_s: float | None = None
         self._connect()
@@ -148,7 +147,7 @@ class PolicyNode(Node):
         if self._last_step_at_s is not None and answer.step_index > 0:
             book.add("step", (sent_s - self._last_step_at_s) * 1e3)
         self._last_step_at_s = sent_s
-        self._last_act, self._last_command_s = answer, sent_s
+        self._last_act = answer
         self.last_activity_s = time.monotonic()
 
     def _on_executed(self, message: ExecutedCommand) -> None:

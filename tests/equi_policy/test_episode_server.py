@@ -1,0 +1,146 @@
+"""The RunEpisode action over real ROS, with a referee that never answers."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from families import wait_until
+
+from equi_core.contract import PolicyContract
+
+pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
+PATIENCE_S = 60.0
+NOBODY = (
+    "activate_service",
+    "home_service",
+    "open_service",
+    "hold_service",
+    "driver_reset_service",
+    "perception_reset_service",
+)
+FAULTED, STOPPED = 2, 5
+
+
+class StillPolicy:
+    """Never sees anything, so never acts."""
+
+    contract = PolicyContract(task="block_picking")
+
+    def initial_state(self) -> None:
+        return None
+
+
+@pytest.fixture
+def node(ros_probe: Any) -> Iterator[Any]:
+    """A policy node whose arm is held still by the test, and whose referee is deaf."""
+    import rclpy
+    from equi_interfaces.msg import DriverState, RobotState
+    from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+    from std_srvs.srv import Trigger
+
+    from equi_policy import qos
+    from equi_policy.policy_node import PolicyNode
+
+    words = [word for name in NOBODY for word in ("-p", f"{name}:=''")]
+    rclpy.init(args=["--ros-args", *words, "-p", "judge_service:=/referee/judge"])
+    node = PolicyNode(policy=StillPolicy())
+    # On the graph, but in no executor: it takes requests and never answers.
+    deaf = rclpy.create_node("referee", context=ros_probe.node.context)
+    deaf.create_service(Trigger, "~/judge", lambda request, response: response)
+    states = ros_probe.node.create_publisher(RobotState, "/robot_state", qos.ROBOT_STATE)
+
+    def hold_still() -> None:
+        state = RobotState(state=DriverState(value=DriverState.HOLD))
+        state.header.stamp = ros_probe.node.get_clock().now().to_msg()
+        states.publish(state)
+
+    ros_probe.node.create_timer(0.02, hold_still)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+
+    def spin() -> None:
+        with contextlib.suppress(ExternalShutdownException):
+            executor.spin()
+
+    thread = threading.Thread(target=spin, daemon=True)
+    thread.start()
+    yield node
+    executor.shutdown()
+    rclpy.try_shutdown()
+    thread.join(timeout=5.0)
+    node.destroy_node()
+    deaf.destroy_node()
+
+
+@pytest.fixture
+def judged(node: Any, ros_probe: Any) -> Any:
+    """An episode that waits for the referee's word: its goal handle and a way to its outcome."""
+    from equi_interfaces.action import RunEpisode
+    from rclpy.action import ActionClient
+
+    client = ActionClient(ros_probe.node, RunEpisode, "/policy/run_episode")
+    wait_until(client.server_is_ready, PATIENCE_S, "the RunEpisode action")
+    sent = client.send_goal_async(RunEpisode.Goal(episode_id="judged"))
+    wait_until(sent.done, PATIENCE_S, "the goal is accepted")
+    handle = sent.result()
+    result = handle.get_result_async()
+    wait_until(
+        lambda: node.session.episode_id == "judged" and node.episodes.may_act(),
+        PATIENCE_S,
+        "the episode runs",
+    )
+
+    def asks_the_referee() -> bool:
+        node.episodes.after_step(SimpleNamespace())
+        return not node.episodes.may_act()
+
+    wait_until(asks_the_referee, PATIENCE_S, "the referee is asked")
+
+    def outcome() -> int:
+        wait_until(result.done, PATIENCE_S, "the episode ends")
+        return int(result.result().result.outcome)
+
+    return SimpleNamespace(handle=handle, outcome=outcome)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The referee is waited for as long as the test may take."""
+    monkeypatch.setattr("equi_policy.episode_server_node._JUDGE_TIMEOUT_S", 1e6)
+
+
+def test_a_fault_ends_the_episode_while_the_referee_thinks(
+    patient: None, judged: Any, ros_probe: Any
+) -> None:
+    from equi_interfaces.msg import DriverState, SafetyStatus
+
+    from equi_policy import qos
+
+    status = SafetyStatus(state=DriverState(value=DriverState.FAULT), reasons=["a red button"])
+    ros_probe.node.create_publisher(SafetyStatus, "/safety_status", qos.LATCHED).publish(status)
+
+    assert judged.outcome() == FAULTED
+
+
+def test_a_request_to_stop_ends_the_episode_while_the_referee_thinks(
+    patient: None, judged: Any
+) -> None:
+    judged.handle.cancel_goal_async()
+
+    assert judged.outcome() == STOPPED
+
+
+def test_a_referee_that_does_not_answer_is_given_up_and_the_episode_goes_on(
+    monkeypatch: pytest.MonkeyPatch, node: Any, judged: Any
+) -> None:
+    monkeypatch.setattr("equi_policy.episode_server_node._JUDGE_TIMEOUT_S", 0.2)
+
+    wait_until(node.episodes.may_act, PATIENCE_S, "the policy may act again")
+
+    judged.handle.cancel_goal_async()
+    assert judged.outcome() == STOPPED
