@@ -74,7 +74,7 @@ def test_a_signal_cancels_the_episode_before_the_evaluator_ends(
     evaluator.signal_alone(number)
 
     wait_until(policy.cancelled.is_set, PATIENCE_S, "the episode is cancelled")
-    assert evaluator.wait_for_exit(PATIENCE_S) == 130
+    assert evaluator.wait_for_exit(PATIENCE_S) == 130, evaluator.output
     assert "start again" in evaluator.output
     assert "did not confirm" not in evaluator.output
 
@@ -105,6 +105,6 @@ def test_a_side_view_of_another_kind_is_left_out_with_one_warning(
 
     evaluator.signal_alone(signal.SIGTERM)
 
-    assert evaluator.wait_for_exit(PATIENCE_S) == 130
+    assert evaluator.wait_for_exit(PATIENCE_S) == 130, evaluator.output
     assert evaluator.output.count("no side view is recorded") == 1
     timer.cancel()

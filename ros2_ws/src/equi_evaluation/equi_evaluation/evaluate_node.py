@@ -8,7 +8,7 @@ asked: before each episode to arrange the scene, after it for the label; ENTER d
 declares success. A run that was interrupted goes on where it stopped.
 
 However it is stopped (Ctrl-C, SIGTERM, a closed terminal, an error), the running episode is
-cancelled first, so that the arm holds.
+cancelled first, so that the arm holds. A signal is heard between two callbacks (`end_request`).
 
 Here are only the action client and the subscriptions; the run itself is in `evaluation_loop`.
 """
@@ -16,7 +16,6 @@ Here are only the action client and the subscriptions; the run itself is in `eva
 from __future__ import annotations
 
 import array
-import signal
 import sys
 import threading
 import time
@@ -48,6 +47,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from equi_evaluation.end_request import EndRequest
 from equi_evaluation.episode_facts import EpisodeFacts
 from equi_evaluation.episode_record import EpisodeRecord, PictureError, jpeg, rgb_picture
 from equi_evaluation.evaluate_options import EvaluateOptions, parse
@@ -92,10 +92,13 @@ _STOP_TIMEOUT_S = 3.0
 class EvaluateNode(Node):
     """Drives the RunEpisode action and hands on what passes by."""
 
-    def __init__(self, options: EvaluateOptions, operator: Operator | None) -> None:
+    def __init__(
+        self, options: EvaluateOptions, operator: Operator | None, end: EndRequest
+    ) -> None:
         super().__init__("evaluator")
         self._options = options
         self._operator = operator
+        self._end = end
         self._operator_says_done = threading.Event()
         self._facts = EpisodeFacts(options.ground_truth)
         kinds = {topic: kind for topic, (kind, _) in _RECORDED.items()}
@@ -123,11 +126,13 @@ class EvaluateNode(Node):
 
     def start_record(self, path: Path) -> None:
         """Open the record of an episode."""
-        self._record.start(path)
+        with self._end.shelter():
+            self._record.start(path)
 
     def end_record(self, notes: Mapping[str, str]) -> None:
         """Close the record, if one is open."""
-        self._record.end(notes)
+        with self._end.shelter():
+            self._record.end(notes)
 
     def _on_recorded(self, topic: str, data: bytes) -> None:
         self._record.write(topic, data, time.time_ns())
@@ -171,13 +176,18 @@ class EvaluateNode(Node):
         """Whether the policy node offers episodes."""
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s and rclpy.ok():
-            if self._client.wait_for_server(timeout_sec=0.2):
-                return True
-            rclpy.spin_once(self, timeout_sec=0.1)
+            with self._end.shelter():
+                if self._client.wait_for_server(timeout_sec=0.2):
+                    return True
+                rclpy.spin_once(self, timeout_sec=0.1)
         return False
 
     def run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
         """Run one episode and say how it went; the label may still be the operator's."""
+        with self._end.shelter():
+            return self._run_episode(episode_id, seed, tick)
+
+    def _run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
         self._facts.begin_episode()
         self._operator_says_done = threading.Event()
         goal = RunEpisode.Goal(episode_id=episode_id, task=self._options.task, seed=seed)
@@ -205,18 +215,23 @@ class EvaluateNode(Node):
 
     def _stop_episode(self, accepted: Any) -> None:
         """Cancel the goal and wait, for a while, until the policy node says that it has ended."""
-        deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-        handle = self._spin_until(accepted, deadline_s)
-        if handle is not None and not handle.accepted:
-            return
-        if handle is not None:
-            result = handle.get_result_async()
-            self._spin_until(handle.cancel_goal_async(), deadline_s)
-            if self._spin_until(result, deadline_s) is not None:
+        try:
+            if self._has_stopped(accepted, time.monotonic() + _STOP_TIMEOUT_S):
                 return
+        except Exception as error:  # why the run ends matters more
+            self.get_logger().error(f"while stopping: {error}")
         self.get_logger().error(
             "the policy node did not confirm the stop of the episode; see that the arm stands still"
         )
+
+    def _has_stopped(self, accepted: Any, deadline_s: float) -> bool:
+        """Cancel the goal; whether it was never accepted, or has ended in time."""
+        handle = self._spin_until(accepted, deadline_s)
+        if handle is None or not handle.accepted:
+            return handle is not None
+        result = handle.get_result_async()
+        self._spin_until(handle.cancel_goal_async(), deadline_s)
+        return self._spin_until(result, deadline_s) is not None
 
     def _spin_until(self, future: Any, deadline_s: float) -> Any:
         """What the future brings in time, else None; errors of other callbacks matter no more."""
@@ -230,6 +245,7 @@ class EvaluateNode(Node):
     def _spin(self, future: Any) -> Any:
         while rclpy.ok() and not future.done():
             rclpy.spin_once(self, timeout_sec=0.1)
+            self._end.check()
             if self._operator is not None and self._operator.pressed():
                 self._operator_says_done.set()
         return future.result() if future.done() else None
@@ -241,18 +257,6 @@ def _type_name(kind: Any) -> str:
     return f"{package}/{folder}/{kind.__name__}"
 
 
-def _interrupt_on_signals() -> None:
-    """Let every signal that asks for an end interrupt the run as Ctrl-C does.
-
-    SIGINT too: a background job of a shell is started with it ignored.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
-    # `nohup` asks for the opposite.
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
-
-
 def main(args: list[str] | None = None) -> int:
     """Entry point."""
     arguments = sys.argv[1:] if args is None else args
@@ -261,19 +265,25 @@ def main(args: list[str] | None = None) -> int:
     operator = None if options.ground_truth else Operator(console)
     # rclpy's own handlers would end all communication before the episode can be cancelled.
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    _interrupt_on_signals()
-    node = EvaluateNode(options, operator)
+    end = EndRequest()
+    end.listen()
+    node: EvaluateNode | None = None
     try:
+        with end.shelter():
+            node = EvaluateNode(options, operator, end)
         return evaluate(node, options, operator, console)
     except (KeyboardInterrupt, ExternalShutdownException):
+        end.ignore()
         console.print("stopped; start again with the same --output to resume")
         return 130
     except ValueError as error:
         console.print(f"[red]{error}[/]")
         return 2
     finally:
-        node.end_record({"outcome": "interrupted"})
-        node.destroy_node()
+        end.ignore()
+        if node is not None:
+            node.end_record({"outcome": "interrupted"})
+            node.destroy_node()
         rclpy.try_shutdown()
 
 
