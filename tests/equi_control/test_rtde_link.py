@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,6 +64,100 @@ def test_a_reading_gets_one_verdict_most_urgent_first(
 def test_bad_settings_are_refused_by_name(change: dict[str, object], name: str) -> None:
     with pytest.raises(LinkError, match=name):
         LinkConfig(**change)
+
+
+class ReceiverOfMovingArm:
+    """Stands in for the library: an arm at full speed, and a package after every so many values.
+
+    In a package the arm is where it should be. `asked` counts the values handed out.
+    """
+
+    def __init__(self, values_per_package: int, packages: int) -> None:
+        self._values_per_package, self._packages = values_per_package, packages
+        self.asked = 0
+
+    def _cycle(self) -> int:
+        self.asked += 1
+        return min(self.asked // self._values_per_package, self._packages)
+
+    def getTimestamp(self) -> float:
+        return 0.008 * self._cycle()
+
+    def _pose(self) -> list[float]:
+        return [0.002 * self._cycle(), 0.0, 0.2, 0.0, np.pi, 0.0]
+
+    getActualTCPPose = getTargetTCPPose = _pose
+
+    def isConnected(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Callable[[], object]:
+        vectors = ("getActualTCPSpeed", "getActualTCPForce", "getActualQ", "getActualQd")
+        return lambda: [0.0] * 6 if name in vectors else 0
+
+
+def listening_to(receiver: object) -> RtdeLink:
+    link = RtdeLink(LinkConfig("127.77.0.3"))
+    link._receive = receiver
+    return link
+
+
+@pytest.mark.parametrize("values_per_package", [2, 3, 4, 5])
+def test_a_reading_is_of_one_cycle_however_many_packages_come_meanwhile(
+    values_per_package: int,
+) -> None:
+    link = listening_to(ReceiverOfMovingArm(values_per_package, packages=12))
+
+    for _ in range(12):
+        reading = link.read()
+        np.testing.assert_array_equal(reading.base_link_from_tcp, reading.base_link_from_target_tcp)
+        assert abs(reading.base_link_from_tcp[0, 3]) == pytest.approx(
+            reading.controller_time_s * 0.25
+        )
+
+
+def test_a_reading_ends_even_if_packages_never_do() -> None:
+    receiver = ReceiverOfMovingArm(1, packages=10**9)
+
+    listening_to(receiver).read()
+
+    assert receiver.asked < 1000
+
+
+def test_a_cycle_that_came_while_the_process_stood_still_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = 100.0
+    naps = 0
+
+    def nap(duration_s: float) -> None:
+        nonlocal now_s, naps
+        naps += 1
+        # In the third nap the whole process is held up, the library's thread with it.
+        now_s += 0.5 if naps == 3 else duration_s
+
+    monkeypatch.setattr("equi_control.rtde_link.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("equi_control.rtde_link.time.sleep", nap)
+    receiver = SimpleNamespace(getTimestamp=lambda: 1.0 if naps < 6 else 1.008)
+
+    assert listening_to(receiver).wait_for_cycle(after_s=1.0, timeout_s=0.008)
+
+
+def test_a_controller_that_sends_nothing_is_not_waited_for_any_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = 100.0
+
+    def nap(duration_s: float) -> None:
+        nonlocal now_s
+        now_s += duration_s
+
+    monkeypatch.setattr("equi_control.rtde_link.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("equi_control.rtde_link.time.sleep", nap)
+    silent = SimpleNamespace(getTimestamp=lambda: 1.0)
+
+    assert not listening_to(silent).wait_for_cycle(after_s=1.0, timeout_s=0.008)
+    assert now_s == pytest.approx(100.008, abs=0.001)
 
 
 def test_an_address_without_a_robot_is_an_error_with_advice() -> None:

@@ -84,15 +84,17 @@ def test_after_a_stall_no_command_above_the_caps_reaches_the_arm(
     rig.begin_episode(request.node.name)
     rig.record()
 
-    outcomes = []
+    reports = []
     for _ in range(STALLS):
         rig.start_moving()
         stall(rig)
-        outcomes += [report.outcome for report in rig.finish_step()]
+        reports += rig.finish_step()
     figures = stream_figures(rig.recorded(), PERIOD_S)
 
-    assert rig.driver.state is DriverState.HOLD
-    assert outcomes == [Outcome.COMPLETED] * STALLS
+    assert rig.driver.state is DriverState.HOLD, rig.driver.fault
+    assert [report.outcome for report in reports] == [Outcome.COMPLETED] * STALLS, [
+        report.reasons for report in reports
+    ]
     # The stalls were there, in the middle of motions, and much longer than a stutter.
     assert figures.worst_gap_periods > 10
     assert figures.held_cycles > 0

@@ -34,6 +34,8 @@ _LOG = logging.getLogger(__name__)
 _SERVO_STOP_DECELERATION_M_S2 = 2.0
 _RTDE_PORT = 30004
 _CYCLE_POLL_S = 0.0002
+# A reading takes a small part of a cycle; more than a few of them are never torn in a row.
+_MOST_READINGS = 10
 
 
 class RtdeLink:
@@ -107,8 +109,20 @@ class RtdeLink:
         return 500.0 if step_s < 0.004 else 125.0
 
     def read(self) -> Reading:
-        """The newest state. Never raises on a lost connection: the reading says so."""
+        """The newest state, of one cycle. Never raises on a lost connection: the reading says so.
+
+        The library hands out one value at a time, and its own thread may put the next cycle in
+        between. After a hold-up it puts many: measured and target pose of different cycles would
+        then look like contact.
+        """
         receive = self._require_receive()
+        for _ in range(_MOST_READINGS):
+            reading = self._read_values(receive)
+            if receive.getTimestamp() == reading.controller_time_s:
+                break
+        return reading
+
+    def _read_values(self, receive: rtde_receive.RTDEReceiveInterface) -> Reading:
         now_s = time.monotonic()
         controller_time_s = receive.getTimestamp()
         if controller_time_s != self._last_controller_time_s:
@@ -140,13 +154,22 @@ class RtdeLink:
         return float(self._require_receive().getTimestamp())
 
     def wait_for_cycle(self, after_s: float, timeout_s: float) -> bool:
-        """Wait for a cycle newer than `after_s`; False if none comes in time."""
+        """Wait for a cycle newer than `after_s`; False if none comes in time.
+
+        Time in which this process stood still does not count: what has arrived meanwhile is taken
+        up by the library's thread, which stood still as well.
+        """
         receive = self._require_receive()
-        deadline_s = time.monotonic() + timeout_s
+        now_s = time.monotonic()
+        deadline_s = now_s + timeout_s
         while receive.getTimestamp() == after_s:
-            if time.monotonic() > deadline_s:
+            if now_s > deadline_s:
                 return False
+            before_s = now_s
             time.sleep(_CYCLE_POLL_S)
+            now_s = time.monotonic()
+            if now_s - before_s > timeout_s:
+                deadline_s += now_s - before_s
         return True
 
     def arm_watchdog(self) -> None:
