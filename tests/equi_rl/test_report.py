@@ -7,7 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from equi_rl.curves import Case, Curves, CurvesError, collect, read_csv, write_csv
+from equi_rl.curves import (
+    Case,
+    Cost,
+    Curves,
+    CurvesError,
+    collect,
+    read_costs,
+    read_csv,
+    write_costs,
+    write_csv,
+)
 from equi_rl.report import main, write_report
 from equi_rl.train import main as train
 
@@ -102,9 +112,38 @@ def test_real_runs_become_a_report(tmp_path):
     assert "The 4 finished runs took" in (tmp_path / "out" / "carflag_results.md").read_text()
 
 
-@pytest.mark.parametrize("which", [[], ["--runs", "a", "--curves", "b"]])
-def test_exactly_one_source_must_be_given(which, tmp_path):
-    assert main([*which, "--out", str(tmp_path)]) == 2
+def test_new_runs_take_their_place_among_those_of_an_earlier_report(tmp_path):
+    earlier = two_agents()
+    write_csv(earlier, tmp_path / "carflag_curves.csv")
+    old = Cost("carflag-1d", 40, "ra2c", learners=4, steps=4_000_000, wall_s=120.0, cpu_s=100.0)
+    write_costs([old], tmp_path / "carflag_costs.csv")
+    arguments = ["carflag", "--domain", "carflag-1d", "--agent", "ra2c", "--seeds", "0", "1"]
+    arguments += ["--steps", "100", "--evaluate-every", "50", "--evaluation-episodes", "4"]
+    arguments += ["--a2c.envs", "2", "--a2c.rollout-steps", "5"]
+    assert train([*arguments, "--folder", str(tmp_path / "runs")]) == 0
+
+    sources = ["--runs", str(tmp_path / "runs"), "--curves", str(tmp_path / "carflag_curves.csv")]
+    assert main([*sources, "--out", str(tmp_path / "out")]) == 0
+
+    merged = read_csv(tmp_path / "out" / "carflag_curves.csv")
+    assert merged.keys() == earlier.keys()
+    assert merged[Case("carflag-1d", 50, 0, "ra2c")].planned_steps == 100
+    kept = Case("carflag-1d", 50, 0, "equi-ra2c")
+    assert np.array_equal(merged[kept].success, earlier[kept].success)
+    costs = {cost.kind: cost for cost in read_costs(tmp_path / "out" / "carflag_costs.csv")}
+    assert costs[old.kind] == old
+    assert costs["carflag-1d", 50, "ra2c"].steps == 200
+    assert "The 6 finished runs took" in (tmp_path / "out" / "carflag_results.md").read_text()
+
+
+def test_a_report_needs_a_source(tmp_path):
+    assert main(["--out", str(tmp_path)]) == 2
+
+
+def test_a_foreign_table_of_costs_is_refused(tmp_path):
+    (tmp_path / "costs.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(CurvesError, match="not a table of costs"):
+        read_costs(tmp_path / "costs.csv")
 
 
 def test_a_folder_without_runs_and_a_foreign_table_are_refused(tmp_path):

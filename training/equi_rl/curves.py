@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -89,36 +90,74 @@ def collect(folder: Path) -> dict[Case, Curves]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a finished run took."""
+    """What the finished runs of one agent took in worlds of one size."""
 
-    case: Case
+    domain: str
+    size: int
+    agent: str
     learners: int
     steps: int  # of all learners together
     wall_s: float
     cpu_s: float
 
+    @property
+    def kind(self) -> tuple[str, int, str]:
+        """What its runs have in common."""
+        return self.domain, self.size, self.agent
+
 
 def collect_costs(folder: Path) -> list[Cost]:
-    """Costs of every finished CarFlag run below a folder."""
-    costs = []
+    """Costs of all finished CarFlag runs below a folder, summed by kind."""
+    costs: dict[tuple[str, int, str], Cost] = {}
     for config in sorted(folder.rglob("config.json")):
         run_folder = RunFolder(config.parent)
         values = run_folder.read_config().get("config", {})
         if "domain" not in values or not run_folder.is_finished:
             continue
         run, summary = CarFlagRun.from_json(values), run_folder.read_summary()
+        kind = (run.domain, run.size, run.agent)
+        before = costs.get(kind, Cost(*kind, learners=0, steps=0, wall_s=0.0, cpu_s=0.0))
         learners = len(run.seeds)
-        case = Case(run.domain, run.size, run.offset, run.agent)
-        costs.append(
-            Cost(
-                case,
-                learners,
-                learners * summary["steps"],
-                summary["seconds"],
-                summary["cpu_seconds"],
-            )
+        costs[kind] = Cost(
+            *kind,
+            learners=before.learners + learners,
+            steps=before.steps + learners * summary["steps"],
+            wall_s=before.wall_s + summary["seconds"],
+            cpu_s=before.cpu_s + summary["cpu_seconds"],
         )
-    return costs
+    return list(costs.values())
+
+
+def write_costs(costs: Sequence[Cost], path: Path) -> None:
+    """One row per kind of run."""
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(field.name for field in dataclasses.fields(Cost))
+        for cost in sorted(costs, key=lambda cost: cost.kind):
+            own = (*cost.kind, cost.learners, cost.steps)
+            writer.writerow((*own, f"{cost.wall_s:.0f}", f"{cost.cpu_s:.0f}"))
+
+
+def read_costs(path: Path) -> list[Cost]:
+    """The inverse of ``write_costs``; nothing where there is no such file."""
+    if not path.exists():
+        return []
+    try:
+        with open(path, newline="") as file:
+            return [
+                Cost(
+                    row["domain"],
+                    int(row["size"]),
+                    row["agent"],
+                    int(row["learners"]),
+                    int(row["steps"]),
+                    float(row["wall_s"]),
+                    float(row["cpu_s"]),
+                )
+                for row in csv.DictReader(file)
+            ]
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise CurvesError(f"{path} is not a table of costs ({error!r})") from error
 
 
 def write_csv(curves: dict[Case, Curves], path: Path) -> None:

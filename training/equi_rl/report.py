@@ -2,10 +2,11 @@
 
     equi-report --runs runs/carflag --out training/docs                # table and figures
     equi-report --curves training/docs/carflag_curves.csv --out redrawn    # without the runs
+    equi-report --runs runs/more --curves docs/carflag_curves.csv --out docs    # add some runs
 
-For CarFlag it writes ``carflag_curves.csv`` (every evaluation) and ``carflag_results.md`` (tables),
-for robot tasks ``robot_results.md``, and figures in ``images/``. Curves show the mean over seeds
-and one standard deviation.
+For CarFlag it writes ``carflag_curves.csv`` (every evaluation), ``carflag_costs.csv`` (steps and
+time) and ``carflag_results.md`` (tables), for robot tasks ``robot_results.md``, and figures in
+``images/``. Curves show the mean over seeds and one standard deviation.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from equi_rl.curves import (
     CurvesError,
     collect,
     collect_costs,
+    read_costs,
     read_csv,
+    write_costs,
     write_csv,
 )
 from equi_rl.envs.carflag import CarFlag1D, CarFlag2D, World
@@ -41,6 +44,7 @@ AGENT_NAMES = {"equi-ra2c": "Equi-RA2C", "ra2c": "RA2C"}
 AGENT_COLOURS = {"equi-ra2c": "#1b6ca8", "ra2c": "#d1791f"}
 DOMAIN_NAMES = {"carflag-1d": "CarFlag-1D", "carflag-2d": "CarFlag-2D"}
 LEVELS = (0.6, 0.8, 0.95)
+COSTS_NAME = "carflag_costs.csv"
 
 # Success (mean, standard deviation) after 1M (1-D) and 2M (2-D) steps as published.
 PAPER_TABLE: dict[tuple[str, int], dict[str, tuple[float, float]]] = {
@@ -57,17 +61,18 @@ PAPER_TABLE: dict[tuple[str, int], dict[str, tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Draw learning curves and write tables. Give either --runs or --curves.
+    """Draw learning curves and write tables. Give --runs, --curves, or both.
 
     Example: equi-report --runs runs/carflag --out training/docs
     """
 
     out: Path
-    """Folder for carflag_curves.csv, carflag_results.md and images/."""
+    """Folder for carflag_curves.csv, carflag_costs.csv, carflag_results.md and images/."""
     runs: Path | None = None
     """Folder with run folders, searched in depth."""
     curves: Path | None = None
-    """A carflag_curves.csv of an earlier report."""
+    """A carflag_curves.csv of an earlier report; what --runs holds of the same worlds and agents
+    takes its place. Costs are read from the carflag_costs.csv beside it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,8 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     command = tyro.cli(ReportCommand, prog="equi-report", description=__doc__, args=arguments)
     try:
-        if (command.runs is None) == (command.curves is None):
-            raise CurvesError("give either --runs or --curves, and not both")
+        if command.runs is None and command.curves is None:
+            raise CurvesError("give --runs, --curves, or both")
         for path in _write_all(command):
             LOGGER.info("wrote %s", path)
     except (CurvesError, RunFolderError) as error:
@@ -87,17 +92,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _write_all(command: ReportCommand) -> list[Path]:
     """Reports of every family of runs that is found."""
-    if command.runs is None:
-        return write_report(read_csv(command.curves or Path()), command.out)
-    panels = collect_robot_runs(command.runs)
-    written = write_robot_report(panels, command.out) if panels else []
-    try:
-        curves = collect(command.runs)
-        written += write_report(curves, command.out, collect_costs(command.runs))
-    except CurvesError:
-        if not panels:
-            raise
-    return written
+    curves: dict[Case, Curves] = {}
+    costs: dict[tuple[str, int, str], Cost] = {}
+    if command.curves is not None:
+        curves = read_csv(command.curves)
+        costs = {cost.kind: cost for cost in read_costs(command.curves.with_name(COSTS_NAME))}
+    written: list[Path] = []
+    if command.runs is not None:
+        panels = collect_robot_runs(command.runs)
+        written += write_robot_report(panels, command.out) if panels else []
+        try:
+            curves |= collect(command.runs)
+        except CurvesError:
+            if not panels:
+                raise
+        costs |= {cost.kind: cost for cost in collect_costs(command.runs)}
+    return written + (write_report(curves, command.out, list(costs.values())) if curves else [])
 
 
 def write_report(curves: dict[Case, Curves], out: Path, costs: Sequence[Cost] = ()) -> list[Path]:
@@ -105,6 +115,9 @@ def write_report(curves: dict[Case, Curves], out: Path, costs: Sequence[Cost] = 
     (out / "images").mkdir(parents=True, exist_ok=True)
     written = [out / "carflag_curves.csv", out / "carflag_results.md"]
     write_csv(curves, written[0])
+    if costs:
+        written.append(out / COSTS_NAME)
+        write_costs(costs, written[-1])
     written[1].write_text("\n".join(_tables(curves) + _cost_table(costs)) + "\n")
     main_worlds = [("carflag-1d", MAIN_1D_SIZE, 0), ("carflag-2d", MAIN_2D_SIZE, 0)]
     symmetric = sorted({(c.domain, c.size, 0) for c in curves if c.offset == 0})
@@ -232,16 +245,11 @@ def _cost_table(costs: Sequence[Cost]) -> list[str]:
         "| world | agent | runs | steps/s of a processor core | steps/s of wall time |",
         "|---|---|---|---|---|",
     ]
-    kinds = sorted({(c.case.domain, c.case.size, c.case.agent) for c in costs})
-    for domain, size, agent in kinds:
-        own = [
-            c for c in costs if (c.case.domain, c.case.size, c.case.agent) == (domain, size, agent)
-        ]
-        steps = sum(c.steps for c in own)
-        cpu, wall = (steps / sum(getattr(c, name) for c in own) for name in ("cpu_s", "wall_s"))
-        runs = sum(c.learners for c in own)
-        name = _world_name((domain, size, 0))
-        lines.append(f"| {name} | {AGENT_NAMES[agent]} | {runs} | {cpu:,.0f} | {wall:,.0f} |")
+    for cost in sorted(costs, key=lambda cost: cost.kind):
+        world, agent = _world_name((cost.domain, cost.size, 0)), AGENT_NAMES[cost.agent]
+        # Times are kept to a tenth of a second; a run of a test may take less.
+        cpu, wall = (cost.steps / max(seconds, 0.1) for seconds in (cost.cpu_s, cost.wall_s))
+        lines.append(f"| {world} | {agent} | {cost.learners} | {cpu:,.0f} | {wall:,.0f} |")
     steps, runs = sum(c.steps for c in costs), sum(c.learners for c in costs)
     cpu_min, wall_min = (sum(getattr(c, n) for c in costs) / 60 for n in ("cpu_s", "wall_s"))
     return [
