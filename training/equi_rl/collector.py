@@ -56,6 +56,8 @@ class Play:
     """Whether actions are drawn; the draws come from the episode's seed."""
     commented: bool
     """Whether the expert says at every state what it would do."""
+    hand_over_within: int = 0
+    """The commenting expert takes over at a step drawn below this; 0: it never does."""
     randomised: bool = True
     """Whether the collector's randomisation applies; evaluation goes without."""
 
@@ -162,12 +164,16 @@ def _play_one(
         return play_expert(env, expert, seed)
     if isinstance(work, PlayRandom):
         return play_random(env, seed)
+    hand_over_at = None
+    if work.hand_over_within:
+        hand_over_at = int(np.random.default_rng((seed, 2)).integers(work.hand_over_within))
     return play_policy(
         env,
         work.policy,
         seed,
         rng=np.random.default_rng((seed, 1)) if work.stochastic else None,
         commentator=expert if work.commented else None,
+        hand_over_at=hand_over_at,
     )
 
 

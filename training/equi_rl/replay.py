@@ -118,6 +118,11 @@ class EpisodeRecorder:
         self._expert_actions: list[NDArray[np.float32]] = []
         self._rewards: list[float] = []
 
+    @property
+    def n_steps(self) -> int:
+        """Steps recorded so far."""
+        return len(self._actions)
+
     def add(
         self,
         executed_action: NDArray[np.floating],

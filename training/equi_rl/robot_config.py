@@ -95,6 +95,9 @@ class RobotRun:
     batch_episodes: int = 32
     demonstrations_per_batch: int = 0
     """How many of a batch's episodes are drawn from the demonstrations alone."""
+    hand_over_within: int = 0
+    """Preset ship: the expert takes over at a step drawn below this, so that an episode in which
+    the policy is stuck also shows how to go on; 0: it only comments."""
     imitate_successes: bool = False
     """Whether an episode in which the agent itself succeeded counts as its own demonstration."""
     evaluate_every: int = 10
@@ -111,7 +114,13 @@ class RobotRun:
         _require(self.task in TASKS, "task", self.task, f"one of {', '.join(TASKS)}")
         _require(self.agent in AGENTS, "agent", self.agent, f"one of {', '.join(AGENTS)}")
         _require(0 <= self.seed < 400, "seed", self.seed, "between 0 and 399")
-        for name in ("demonstrations", "random_episodes", "warm_up_updates", "updates_per_round"):
+        for name in (
+            "demonstrations",
+            "random_episodes",
+            "warm_up_updates",
+            "updates_per_round",
+            "hand_over_within",
+        ):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         for name in (
             "rounds",
@@ -133,6 +142,12 @@ class RobotRun:
             "first_choice",
             self.first_choice.value,
             "nearest for the preset ship: a random choice cannot be learnt from observations",
+        )
+        _require(
+            self.preset is Preset.SHIP or self.hand_over_within == 0,
+            "hand_over_within",
+            self.hand_over_within,
+            "0 except for the preset ship: the others see 80 demonstrations of the expert, no more",
         )
         _require(
             self.demonstrations + self.random_episodes > 0,

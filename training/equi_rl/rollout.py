@@ -1,7 +1,8 @@
 """Playing episodes: an expert demonstrates, or a policy acts while an expert may comment.
 
 The recurrent policy is fed the action that was executed, not the one it asked for. An expert that
-comments is asked at every state which the policy reaches and keeps its own memory along that path.
+comments is asked at every state which the policy reaches and keeps its own memory along that path,
+so it can also take over and show how to go on from there.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def play_policy(
     *,
     rng: np.random.Generator | None = None,
     commentator: Expert | None = None,
+    hand_over_at: int | None = None,
 ) -> tuple[Episode, EpisodeOutcome]:
     """One episode of a policy on the scene of `seed`.
 
@@ -67,8 +69,11 @@ def play_policy(
         policy: what acts.
         seed: of the scene, and of the policy's state before it if that is random.
         rng: draws random actions; None plays the policy's mean.
-        commentator: an expert whose action is recorded at every state; it never acts.
+        commentator: an expert whose action is recorded at every state.
+        hand_over_at: step from which on the commentator acts itself; None: never.
     """
+    if hand_over_at is not None and commentator is None:
+        raise ValueError(f"hand_over_at is {hand_over_at}, but there is no expert to hand over to")
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
     tracker = _OutcomeTracker(seed)
@@ -82,6 +87,8 @@ def play_policy(
         comment = None
         if commentator is not None and memory is not None:
             comment, memory = commentator.act(env.state(), memory)
+            if hand_over_at is not None and recorder.n_steps >= hand_over_at:
+                action = comment.astype(np.float32)
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
         recorder.add(executed, reward, observation, expert_action=comment)
