@@ -11,7 +11,7 @@ from rclpy.node import Node
 
 from .console import out
 from .errors import CommandError
-from .graph_node import add_spin_time, graph_node, settled, spin_until_done
+from .graph_node import SPIN_STEP_S, add_spin_time, graph_node, settled, spin_once, spin_until_done
 from .interface_types import load_type, split_type
 from .message_yaml import fill_message, message_to_yaml, read_values
 from .service_command import WAIT_STEP_S, check_offered
@@ -81,7 +81,13 @@ def _send_goal(options: argparse.Namespace) -> int:
 def _run_goal(node: Node, client: ActionClient, goal: Any, show_feedback: bool) -> int:
     """Send the goal; return 0 only if it succeeded."""
     out(f"Sending goal:\n{_indented(goal)}")
-    sending = client.send_goal_async(goal, _print_feedback if show_feedback else None)
+    shown: list[Any] = []
+
+    def show(feedback: Any) -> None:
+        shown.append(feedback)
+        out(f"Feedback:\n{_indented(feedback.feedback)}")
+
+    sending = client.send_goal_async(goal, show if show_feedback else None)
     handle = None
     try:
         spin_until_done(node, sending)
@@ -97,6 +103,8 @@ def _run_goal(node: Node, client: ActionClient, goal: Any, show_feedback: bool) 
         answer = waiting.result()
         if answer is None:
             raise CommandError(f"Exception while getting result: {waiting.exception()!r}")
+        if show_feedback:
+            _take_what_has_come(node, shown)
     except KeyboardInterrupt:
         if handle is not None:
             _cancel(node, handle)
@@ -115,8 +123,12 @@ def _cancel(node: Node, handle: Any) -> None:
     out("Goal canceled.")
 
 
-def _print_feedback(feedback: Any) -> None:
-    out(f"Feedback:\n{_indented(feedback.feedback)}")
+def _take_what_has_come(node: Node, shown: list[Any]) -> None:
+    """Show the feedback that came before the result and still waits behind it."""
+    before = -1
+    while len(shown) > before:
+        before = len(shown)
+        spin_once(node, SPIN_STEP_S)
 
 
 def _indented(message: Any) -> str:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import math
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -88,10 +89,29 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(HIDDEN_PREFIX) for part in name.split("/"))
 
 
+def spin_once(node: Node, timeout_s: float) -> None:
+    """Wait for one callback and run it; Ctrl-C raises KeyboardInterrupt afterwards.
+
+    Raised inside rclpy it may be swallowed, turn into another error, or leave all callbacks locked
+    out, so that nothing can be cancelled any more.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        rclpy.spin_once(node, timeout_sec=timeout_s)
+        return
+    pressed = []
+    signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
+    try:
+        rclpy.spin_once(node, timeout_sec=timeout_s)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if pressed:
+        raise KeyboardInterrupt
+
+
 def spin_until_done(node: Node, future: Any, timeout_s: float = math.inf) -> bool:
     """Spin the node until the future is done; return False if the timeout came first."""
     deadline = time.monotonic() + timeout_s
     # In short steps: while rclpy waits, Ctrl-C is not noticed.
     while not future.done() and time.monotonic() < deadline:
-        rclpy.spin_until_future_complete(node, future, timeout_sec=SPIN_STEP_S)
+        spin_once(node, SPIN_STEP_S)
     return bool(future.done())

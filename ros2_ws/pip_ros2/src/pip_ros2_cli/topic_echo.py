@@ -6,11 +6,9 @@ import argparse
 import time
 from typing import Any
 
-import rclpy
-
 from .console import err, out
 from .errors import CommandError
-from .graph_node import add_spin_time, graph_node
+from .graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once
 from .interface_types import load_type
 from .message_yaml import (
     DEFAULT_TRUNCATE_LENGTH,
@@ -21,8 +19,6 @@ from .message_yaml import (
     value_to_yaml,
 )
 from .qos_options import add_qos_options, choose_qos
-
-SPIN_S = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +67,7 @@ def _echo(options: argparse.Namespace) -> int:
         node.create_subscription(message_type, topic, printer.on_message, qos)
         waiting_since, seen = time.monotonic(), 0
         while not (options.once and printer.count):
-            rclpy.spin_once(node, timeout_sec=SPIN_S)
+            spin_once(node, SPIN_STEP_S)
             if printer.count > seen:
                 waiting_since, seen = time.monotonic(), printer.count
             if options.timeout is not None and time.monotonic() - waiting_since > options.timeout:

@@ -7,17 +7,14 @@ import collections
 import math
 import time
 
-import rclpy
-
 from .console import err, out
 from .errors import CommandError
-from .graph_node import add_spin_time, graph_node
+from .graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once
 from .interface_types import load_type
 from .qos_options import add_qos_options, choose_qos
 
 DEFAULT_WINDOW = 10000
 REPORT_S = 1.0
-SPIN_S = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +84,7 @@ def _hz(options: argparse.Namespace) -> int:
         )
         next_report_s = time.monotonic() + REPORT_S
         while True:
-            rclpy.spin_once(node, timeout_sec=SPIN_S)
+            spin_once(node, SPIN_STEP_S)
             if time.monotonic() >= next_report_s:
                 report = meter.report()
                 if report is not None:
