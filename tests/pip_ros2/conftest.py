@@ -20,7 +20,9 @@ from ros_domains import reserved_domain
 
 HERE = Path(__file__).parent
 DEMO = "pip_ros2_demo"
-DEADLINE_S = 30.0
+DEADLINE_S = 90.0  # only a hang takes this long
+PATIENTLY = ("--spin-time", str(DEADLINE_S))
+"""For commands that go on as soon as what they look for is discovered."""
 
 
 class RunningCommand:
@@ -71,7 +73,7 @@ class RunningCommand:
             if self.process.poll() is None:
                 self.process.send_signal(number)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.process.wait(timeout=15)
+                    self.process.wait(timeout=60)
 
     def _read(self) -> None:
         for line in self.process.stdout:
@@ -141,19 +143,29 @@ def start(
 
 @pytest.fixture(scope="session")
 def run_ros2(ros_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `ros2 ...` to its end, as a process."""
+    """Run `ros2 ...` to its end, as a process.
+
+    Discovery takes as long as it takes, so what looks for a node, a topic or a service is given
+    all the time there is, unless the test says otherwise.
+    """
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "pip_ros2_cli.main", *words],
+            [sys.executable, "-m", "pip_ros2_cli.main", *_patiently(words)],
             env=ros_environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=2 * DEADLINE_S,
             check=False,
         )
 
     return run
+
+
+def _patiently(words: tuple[str, ...]) -> tuple[str, ...]:
+    looks = {("param", "get"), ("param", "set"), ("topic", "echo"), ("service", "call")}
+    looks |= {("action", "send_goal"), ("param", "list")}
+    return (*words, *PATIENTLY) if words[:2] in looks and "--spin-time" not in words else words
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from pathlib import Path
@@ -15,6 +16,7 @@ STUBBORN = (
     "{more}print('ready', flush=True); time.sleep(600)"
 )
 IGNORES_SIGINT = STUBBORN.format(more="")
+LEAVES_WHEN_TOLD = STUBBORN.format(more="signal.signal(signal.SIGUSR1, lambda *_: exit(0)); ")
 IGNORES_BOTH = STUBBORN.format(more="signal.signal(signal.SIGTERM, signal.SIG_IGN); ")
 # Starts a grandchild that ignores SIGINT, and prints its pid.
 PARENT = (
@@ -128,8 +130,8 @@ def test_the_escalation_times_can_be_given_on_the_command_line(start, launch_fil
 def test_a_second_ctrl_c_is_ignored_and_no_child_is_lost(start, launch_file, until_dead) -> None:
     path = launch_file(
         f"""
-        ExecuteProcess(cmd=[sys.executable, '-c', {IGNORES_SIGINT!r}], output='screen',
-                       sigterm_timeout='1.0'),
+        ExecuteProcess(cmd=[sys.executable, '-c', {LEAVES_WHEN_TOLD!r}], output='screen',
+                       sigterm_timeout='600'),
         """
     )
     launch = start("launch", path)
@@ -139,6 +141,7 @@ def test_a_second_ctrl_c_is_ignored_and_no_child_is_lost(start, launch_file, unt
     launch.wait_for("sending signal 'SIGINT'")
     launch.signal(signal.SIGINT)
     launch.wait_for("again, ignoring")
+    os.kill(pid, signal.SIGUSR1)
     assert launch.finish() == 0
     until_dead(pid, within_s=0.0)
 
@@ -188,7 +191,7 @@ def test_children_do_not_survive_a_launch_that_is_killed(start, launch_file, unt
     sleeper = pid_in(launch.wait_for("process started", 2))
     grandchild = pid_in(launch.wait_for("grandchild"))
     launch.signal(signal.SIGKILL)
-    launch.process.wait(timeout=10)
+    launch.process.wait(timeout=60)
     until_dead(child, sleeper, grandchild)
 
 

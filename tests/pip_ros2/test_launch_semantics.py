@@ -436,20 +436,27 @@ def test_an_exit_handler_can_start_the_next_process() -> None:
 
 
 def test_on_exit_actions_run_when_the_process_ends_and_may_end_the_launch() -> None:
-    other = python("import time; time.sleep(600)")
+    other = ExecuteProcess(cmd=["sleep", "600"])
     code, service = run(other, python("pass", on_exit=Shutdown(reason="done")))
     assert (code, service.failures) == (0, [])
     assert other.return_code == -2, "stopped by SIGINT"
 
 
-def test_one_process_can_be_stopped_without_ending_the_launch() -> None:
+def test_one_process_can_be_stopped_without_ending_the_launch(tmp_path: Path) -> None:
     probe = Probe()
-    victim = python("import time; time.sleep(600)", on_exit=[probe("victim ended")])
+    gone = tmp_path / "the victim is gone"
+    note = OpaqueFunction(function=lambda context: gone.touch())
+    victim = python("import time; time.sleep(600)", on_exit=[probe("victim ended"), note])
+    outlive = (
+        "import os, time\n"
+        "until = time.monotonic() + 60\n"
+        f"while not os.path.exists({str(gone)!r}) and time.monotonic() < until: time.sleep(0.01)"
+    )
     stop = EmitEvent(event=ShutdownProcess(process_matcher=matches_action(victim)))
     code, service = run(
         victim,
         RegisterEventHandler(OnProcessStart(target_action=victim, on_start=[stop])),
-        python("import time; time.sleep(1)", on_exit=[probe("other ended")]),
+        python(outlive, on_exit=[probe("other ended")]),
     )
     assert probe.seen == ["victim ended", "other ended"]
     assert (code, service.failures) == (0, [])

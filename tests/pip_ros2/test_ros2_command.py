@@ -7,6 +7,7 @@ import signal
 
 import pytest
 import yaml
+from families import wait_until
 
 FIBONACCI = ("/fibonacci", "test_msgs/action/Fibonacci")
 ENABLE = ("/talker/enable", "std_srvs/srv/SetBool")
@@ -200,13 +201,18 @@ def test_echo_of_an_unpublished_topic_asks_for_the_type(demo_launch, run_ros2) -
 
 def test_hz_measures_the_rate_of_the_parameter_file(demo_launch, start) -> None:
     meter = start("topic", "hz", "/conversation", "--window", "50")
-    rate = float(meter.wait_for("average rate", 2).rpartition(" ")[2])
+
+    def rate_hz() -> float:
+        return float(re.findall(r"average rate: ([\d.]+)", meter.output)[-1])
+
+    # The parameter file says 50 Hz, the node's default is 20; a busy machine may need some reports.
+    meter.wait_for("average rate")
+    wait_until(lambda: 30.0 < rate_hz() < 75.0, 90.0, "about 50 Hz")
     assert re.search(
         r"min: \d\.\d{3}s max: \d\.\d{3}s std dev: \d\.\d{5}s window: \d+", meter.output
     )
     meter.signal(signal.SIGINT)
     assert meter.finish() == 130
-    assert 25.0 < rate < 75.0, "the parameter file says 50 Hz; the machine may be busy"
 
 
 def test_services_are_listed_and_called(demo_launch, run_ros2, eventually) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 from equi_interfaces.msg import DeltaCommand, ExecutedCommand
-from families import ManagedProcess, ProcessFamily, wait_until
+from families import PATIENCE_S, ManagedProcess, ProcessFamily, wait_until
 from ros_domains import reserved_domain
 from ros_probe import RosProbe
 
@@ -33,6 +33,21 @@ class Pair(NamedTuple):
         return self.family.start(["ros2", *words], {"ROS_DOMAIN_ID": str(self.domain_id)})
 
 
+# Discovery takes as long as it takes; a command goes on as soon as what it looks for is seen.
+PATIENTLY = ("--spin-time", str(PATIENCE_S))
+
+
+def wait_for_nodes(ros2: Start, *wanted: str) -> None:
+    """List the nodes until they are these and no others."""
+
+    def listed() -> bool:
+        listing = ros2("node", "list")
+        assert listing.wait_for_exit() == 0, listing.output
+        return sorted(listing.output.split()) == sorted(wanted)
+
+    wait_until(listed, PATIENCE_S, f"a list of {', '.join(wanted)} and no other node")
+
+
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Pair]:
     """One pair for the tests that only look at it or talk to it."""
@@ -42,7 +57,7 @@ def pair() -> Iterator[Pair]:
             ["ros2", "launch", "equi_demo_nodes", "pair.launch.py"],
             {"ROS_DOMAIN_ID": str(domain_id)},
         )
-        launched.wait_for_text(r"heard command \d+ in frame frame_of_yaml", timeout_s=60.0)
+        launched.wait_for_text(r"heard command \d+ in frame frame_of_yaml")
         yield Pair(launched, domain_id, family)
         family.close()
 
@@ -82,20 +97,16 @@ def test_ctrl_c_ends_every_process_of_a_launch(ros_launch: Start, processes: Pro
     assert "listener_node" in running
     launched.press_ctrl_c()
     assert launched.wait_for_exit() == 0, launched.output
-    wait_until(lambda: not processes.living(), 2.0, "the last process to vanish")
+    wait_until(lambda: not processes.living(), PATIENCE_S, "the last process to vanish")
 
 
 def test_two_domains_do_not_hear_each_other(pair: Pair, ros_probe: RosProbe, ros2: Start) -> None:
-    in_pair = pair.ros2("node", "list")
-    outside = ros2("node", "list")
-    assert in_pair.wait_for_exit() == 0, in_pair.output
-    assert sorted(in_pair.output.split()) == ["/listener", "/talker"]
-    assert outside.wait_for_exit() == 0, outside.output
-    assert outside.output.split() == ["/test_probe"]
+    wait_for_nodes(pair.ros2, "/listener", "/talker")
+    wait_for_nodes(ros2, "/test_probe")
 
 
 def test_topic_echo_prints_our_message(pair: Pair) -> None:
-    echo = pair.ros2("topic", "echo", "/demo/command")
+    echo = pair.ros2("topic", "echo", *PATIENTLY, "/demo/command")
     echo.wait_for_text(r"episode_id: '?episode_of_yaml")
     echo.wait_for_text(r"translation:\s+x: 0\.01")
     echo.press_ctrl_c()
@@ -108,26 +119,26 @@ def test_topic_hz_measures_the_rate_and_param_set_changes_it(pair: Pair) -> None
         return float(found[-1]) if found else None
 
     hz = pair.ros2("topic", "hz", "/demo/command")
-    wait_until(lambda: 20.0 < (rate_hz(hz) or 0.0) < 30.0, 20.0, "about 25 Hz")
+    wait_until(lambda: 20.0 < (rate_hz(hz) or 0.0) < 30.0, PATIENCE_S, "about 25 Hz")
     hz.press_ctrl_c()
     hz.wait_for_exit()
 
-    change = pair.ros2("param", "set", "/talker", "rate_hz", "5.0")
+    change = pair.ros2("param", "set", *PATIENTLY, "/talker", "rate_hz", "5.0")
     assert change.wait_for_exit() == 0, change.output
     assert "Set parameter successful" in change.output
     pair.launched.wait_for_text(r"now talking at 5\.0 Hz")
     slower = pair.ros2("topic", "hz", "/demo/command")
-    wait_until(lambda: 3.0 < (rate_hz(slower) or 0.0) < 8.0, 20.0, "about 5 Hz")
+    wait_until(lambda: 3.0 < (rate_hz(slower) or 0.0) < 8.0, PATIENCE_S, "about 5 Hz")
 
-    asked = pair.ros2("param", "get", "/talker", "rate_hz")
+    asked = pair.ros2("param", "get", *PATIENTLY, "/talker", "rate_hz")
     assert asked.wait_for_exit() == 0
     assert "5.0" in asked.output
 
 
 def test_a_parameter_outside_its_range_is_refused_and_the_node_goes_on(pair: Pair) -> None:
-    change = pair.ros2("param", "set", "/talker", "rate_hz", "1000.0")
+    change = pair.ros2("param", "set", *PATIENTLY, "/talker", "rate_hz", "1000.0")
     assert change.wait_for_exit() != 0 or "fail" in change.output.lower(), change.output
-    echo = pair.ros2("topic", "echo", "--once", "/demo/command")
+    echo = pair.ros2("topic", "echo", "--once", *PATIENTLY, "/demo/command")
     assert echo.wait_for_exit() == 0, echo.output
 
 
@@ -188,4 +199,5 @@ def test_a_launch_file_is_found_by_its_path_too(
     launched = ros_launch(folder / "listener.launch.py", command_topic="elsewhere")
     launched.wait_for_text("listening")
     ros_probe.wait_for_node("/listener")
-    assert "/elsewhere" in ros_probe.topics()
+    # A node is seen before its topics are.
+    wait_until(lambda: "/elsewhere" in ros_probe.topics(), PATIENCE_S, "the remapped topic")
