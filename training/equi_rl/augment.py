@@ -1,31 +1,23 @@
 """Augmentation of whole episodes on the fly: one random rotation, crop or shift per episode.
 
 Image and action turn together: rotating the world by an angle rotates every depth image about the
-TCP (which lies between pixels, at 41.5 of 84) and the x, y part of every action; gripper, height
-and yaw steps stay. Multiples of a quarter turn are exact permutations of pixels.
+TCP (which lies between pixels, at 41.5 of 84; `pixels.turn_into`) and the x, y part of every
+action; gripper, height and yaw steps stay. Multiples of a quarter turn are exact permutations.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, TypeVar
 
 import numpy as np
-import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
-from equi_rl.nets.symmetry import turn_images
+from equi_rl.pixels import turn_direction
 
-_QUARTER = math.pi / 2
-# Closer than this to a quarter turn, an angle is treated as one and rotates without rounding.
-_EXACT_TOLERANCE_RAD = 1e-9
-
-
-def rotate_depth(depth_m: Tensor, angle_rad: float) -> Tensor:
-    """Depth images (T, S, S) of a world turned counter-clockwise by angle_rad about the TCP.
-
-    Pixels from outside the view repeat the nearest border pixel.
-    """
-    return turn_images(depth_m, angle_rad)
+Pictures = TypeVar("Pictures", Tensor, NDArray[Any])
+"""Depth pictures (T, S, S) in any unit."""
 
 
 def rotate_actions(actions: Tensor, angle_rad: float) -> Tensor:
@@ -33,10 +25,7 @@ def rotate_actions(actions: Tensor, angle_rad: float) -> Tensor:
 
     Where a turned x or y step would leave [-1, 1], the pair is shortened and keeps its direction.
     """
-    turns = round(angle_rad / _QUARTER)
-    cos, sin = math.cos(angle_rad), math.sin(angle_rad)
-    if abs(angle_rad - turns * _QUARTER) < _EXACT_TOLERANCE_RAD:
-        cos, sin = float(round(cos)), float(round(sin))
+    cos, sin = turn_direction(angle_rad)
     turned = actions.clone()
     turned[:, 1] = cos * actions[:, 1] - sin * actions[:, 2]
     turned[:, 2] = sin * actions[:, 1] + cos * actions[:, 2]
@@ -50,11 +39,11 @@ def random_angle_rad(rng: np.random.Generator) -> float:
     return float(rng.uniform(0.0, 2 * math.pi))
 
 
-def crop(depth_m: Tensor, offset_px: tuple[int, int], size_px: int) -> Tensor:
+def crop(depth: Pictures, offset_px: tuple[int, int], size_px: int) -> Pictures:
     """A window (T, size, size) of depth images (T, S, S) that starts at `offset_px` (RAD)."""
     row, column = offset_px
-    _check_window(depth_m, offset_px, size_px)
-    return depth_m[:, row : row + size_px, column : column + size_px]
+    _check_window(depth.shape[-1], offset_px, size_px)
+    return depth[:, row : row + size_px, column : column + size_px]
 
 
 def random_crop_offset_px(rng: np.random.Generator, from_px: int, to_px: int) -> tuple[int, int]:
@@ -63,18 +52,18 @@ def random_crop_offset_px(rng: np.random.Generator, from_px: int, to_px: int) ->
     return int(row), int(column)
 
 
-def centre_crop(depth_m: Tensor, size_px: int) -> Tensor:
+def centre_crop(depth: Pictures, size_px: int) -> Pictures:
     """The middle window (T, size, size): what an agent trained on crops sees when it acts."""
-    margin = (depth_m.shape[-1] - size_px) // 2
-    return crop(depth_m, (margin, margin), size_px)
+    margin = (depth.shape[-1] - size_px) // 2
+    return crop(depth, (margin, margin), size_px)
 
 
-def shift(depth_m: Tensor, offset_px: tuple[int, int]) -> Tensor:
+def shift(depth: NDArray[Any], offset_px: tuple[int, int]) -> NDArray[Any]:
     """Depth images (T, S, S) moved by whole pixels; the border is repeated (DrQ)."""
     rows, columns = offset_px
-    size = depth_m.shape[-1]
+    size = depth.shape[-1]
     reach = max(abs(rows), abs(columns))
-    padded = F.pad(depth_m[None], (reach,) * 4, mode="replicate")[0]
+    padded = np.pad(depth, ((0, 0), (reach, reach), (reach, reach)), mode="edge")
     return crop(padded, (reach - rows, reach - columns), size)
 
 
@@ -84,8 +73,7 @@ def random_shift_px(rng: np.random.Generator, reach_px: int = 4) -> tuple[int, i
     return int(rows), int(columns)
 
 
-def _check_window(depth_m: Tensor, offset_px: tuple[int, int], size_px: int) -> None:
-    size = depth_m.shape[-1]
+def _check_window(size: int, offset_px: tuple[int, int], size_px: int) -> None:
     if not all(0 <= offset <= size - size_px for offset in offset_px):
         raise ValueError(
             f"a window of {size_px} px at {offset_px} does not lie in an image of {size} px"

@@ -12,13 +12,14 @@ from enum import Enum
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from equi_rl import augment
 from equi_rl.agents.sac import EpisodeBatch
 from equi_rl.nets.packing import EpisodeLayout
-from equi_rl.replay import Episode, unpack_depth
+from equi_rl.pixels import turn_into
+from equi_rl.replay import DEPTH_STEP_M, Episode
 
 
 class PixelAugmentation(str, Enum):
@@ -70,12 +71,6 @@ def collate(
     angles = [
         augment.random_angle_rad(rng) if augmentation.rotate else 0.0 for _ in range(originals)
     ] * augmentation.copies
-    depth = torch.cat(
-        [
-            _depth_m(episode, angle, size_px, rng, augmentation)
-            for episode, angle in zip(episodes, angles, strict=True)
-        ]
-    )
     actions, labels = (
         torch.cat(
             [
@@ -92,9 +87,13 @@ def collate(
     frame_rows = _packed_rows(np.add(lengths, 1), layout.frame_episode, layout.frame_time)
     step_rows = _packed_rows(lengths, layout.step_episode, layout.step_time)
     holding = torch.from_numpy(np.concatenate([episode.holding for episode in episodes]))
+    depth = np.empty((layout.n_frames, size_px, size_px), dtype=np.float32)
+    for number, (episode, angle) in enumerate(zip(episodes, angles, strict=True)):
+        rows = torch.nonzero(layout.frame_episode == number)[:, 0]  # in order of time
+        _draw_depth(depth, rows.numpy(), episode, angle, rng, augmentation)
     packed = EpisodeBatch(
         layout=layout,
-        depth_m=depth[frame_rows],
+        depth_m=torch.from_numpy(depth),
         holding=holding[frame_rows],
         actions=actions[step_rows],
         rewards=torch.from_numpy(np.concatenate([e.reward for e in episodes]))[step_rows],
@@ -104,21 +103,22 @@ def collate(
     return LabelledBatch(episodes=packed, expert_actions=labels[step_rows])
 
 
-def _depth_m(
+def _draw_depth(
+    out: NDArray[np.float32],
+    rows: NDArray[np.int64],
     episode: Episode,
     angle_rad: float,
-    size_px: int,
     rng: np.random.Generator,
     augmentation: Augmentation,
-) -> Tensor:
-    """Depth pictures (T + 1, size, size) of one episode after its transformation [m]."""
-    depth = torch.from_numpy(unpack_depth(episode.depth))
+) -> None:
+    """Write one episode's depth pictures [m] after its transformation to rows of (F, S, S)."""
+    stored = episode.depth
     if augmentation.pixels is PixelAugmentation.CROP:
-        offset = augment.random_crop_offset_px(rng, depth.shape[-1], size_px)
-        depth = augment.crop(depth, offset, size_px)
+        offset = augment.random_crop_offset_px(rng, stored.shape[-1], out.shape[-1])
+        stored = augment.crop(stored, offset, out.shape[-1])
     elif augmentation.pixels is PixelAugmentation.SHIFT:
-        depth = augment.shift(depth, augment.random_shift_px(rng, augmentation.shift_px))
-    return augment.rotate_depth(depth, angle_rad)
+        stored = augment.shift(stored, augment.random_shift_px(rng, augmentation.shift_px))
+    turn_into(out, rows, stored, angle_rad, DEPTH_STEP_M)
 
 
 def _moments(layout: EpisodeLayout, originals: int) -> Tensor:

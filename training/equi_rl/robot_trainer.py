@@ -44,6 +44,7 @@ from equi_rl.collector import (
 )
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
+from equi_rl.heap import keep_freed_memory
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from equi_rl.nets.config import reference_config
@@ -89,6 +90,7 @@ class RobotTrainer:
         """Run to the end; returns the summary that is also written to the folder."""
         from torch.utils.tensorboard import SummaryWriter
 
+        keep_freed_memory()
         with self.folder.claim(self.run.to_mapping(), resume=resume):
             if self.folder.is_finished:
                 return self.folder.read_summary()

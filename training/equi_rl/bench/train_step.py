@@ -20,6 +20,7 @@ from rich.table import Table
 
 from equi_rl.agents.sac import PartClock, SacUpdate
 from equi_rl.batch import collate
+from equi_rl.heap import keep_freed_memory
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.bench_update import DEMO_LENGTHS, FULL_LENGTHS
 from equi_rl.nets.config import reference_config
@@ -80,6 +81,7 @@ def run(options: list[str]) -> dict[str, object]:
     parser.add_argument("--repeats", type=int, default=5, help="timed steps of each kind")
     parser.add_argument("--threads", type=int, default=0, help="threads of torch; 0: all cores")
     parsed = parser.parse_args(options)
+    keep_freed_memory()
     if parsed.threads:
         torch.set_num_threads(parsed.threads)
     steps = {

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,6 +29,7 @@ from equi_rl.nets.networks import (
     LstmState,
     initial_state,
 )
+from equi_rl.pixels import blocks_into
 
 CHUNK_FRAMES = 128  # the largest activation of a chunk is 6.5 MB: it stays in the L3 cache
 
@@ -72,12 +74,13 @@ def prepare_depth(config: NetworkConfig, depth_m: Tensor, holding: Tensor) -> Fr
     block = _block_size(config)
     cells = size // block
     blocks = torch.empty(len(depth_m), cells, cells, block * block)
-    # In chunks, so that the normalised pixels are still in the cache when they are rearranged.
-    for start in range(0, len(depth_m), CHUNK_FRAMES):
-        part = depth_m[start : start + CHUNK_FRAMES].to(torch.float32)
-        pixels = (part - config.depth_offset_m).mul_(config.depth_scale_per_m)
-        tiles = pixels.view(-1, cells, block, cells, block).transpose(2, 3)
-        blocks[start : start + CHUNK_FRAMES] = tiles.reshape(-1, cells, cells, block * block)
+    blocks_into(
+        blocks.numpy(),
+        depth_m.to(torch.float32).numpy(),
+        block,
+        np.float32(config.depth_offset_m),
+        np.float32(config.depth_scale_per_m),
+    )
     return Frames(blocks, holding.to(torch.float32), block)
 
 

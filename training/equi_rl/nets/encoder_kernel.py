@@ -2,7 +2,7 @@
 
 Exactly a chain of convolutions and rectifiers; autograd could differentiate it as well. Writing the
 backward pass by hand allows the weight gradient of the small layers to be one matrix product over
-gathered patches, which is up to twice as fast in float32 as the convolution library's own, and
+gathered patches, which is up to twice as fast as the convolution library's own, and
 saves the bookkeeping between layers. The pictures themselves never need a gradient.
 """
 
@@ -96,7 +96,7 @@ def _gradients(
         own = (flat.t() @ rows.flatten(1)).view(out, kernel, kernel, channels)
         data = (flat @ matrix).view(rows.shape).permute(0, 3, 1, 2) if with_data else None
         return data, own.permute(0, 3, 1, 2)
-    gathers = size <= _GATHER_UP_TO_PX and gradient.dtype == torch.float32
+    gathers = size <= _GATHER_UP_TO_PX
     data, own, _ = torch.ops.aten.convolution_backward(
         gradient,
         source,

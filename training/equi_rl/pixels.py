@@ -1,0 +1,96 @@
+"""Passes over the pixels of many pictures, compiled, each reading and writing a pixel once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import literally, njit
+from numpy.typing import NDArray
+
+_QUARTER = math.pi / 2
+# Closer than this to a quarter turn, an angle is treated as one and moves pixels without rounding.
+_EXACT_TOLERANCE_RAD = 1e-9
+
+
+def turn_direction(angle_rad: float) -> tuple[float, float]:
+    """Cosine and sine of an angle; whole numbers for quarter turns."""
+    cos, sin = math.cos(angle_rad), math.sin(angle_rad)
+    turns = round(angle_rad / _QUARTER)
+    if abs(angle_rad - turns * _QUARTER) < _EXACT_TOLERANCE_RAD:
+        return float(round(cos)), float(round(sin))
+    return cos, sin
+
+
+def turn_into(
+    out: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    pictures: NDArray[np.float32] | NDArray[np.uint16],
+    angle_rad: float,
+    unit: float = 1.0,
+) -> None:
+    """Turn pictures (T, S, S) counter-clockwise about their centre into ``out[rows]``.
+
+    As ``symmetry.turn_images``: bilinear with the border repeated, exact for quarter turns.
+
+    Args:
+        out: (F, S, S) where turned pictures go.
+        rows: (T,) row of ``out`` for each picture.
+        pictures: stored or ready pictures.
+        angle_rad: angle of the turn.
+        unit: what one step of a stored picture is worth.
+    """
+    cos, sin = turn_direction(angle_rad)
+    _turn_into(out, rows, pictures, cos, sin, np.float32(unit))
+
+
+@njit(cache=True, nogil=True)
+def _turn_into(out, rows, pictures, cos, sin, unit):  # type: ignore[no-untyped-def]
+    frames, size, _ = pictures.shape
+    last = size - 1
+    middle = 0.5 * last
+    # The source has one more row and column, so that the right and lower neighbour always exist;
+    # on the border their weight is zero.
+    width = size + 1
+    corner = np.empty(size * size, np.int32)
+    right = np.empty(size * size, np.float32)
+    down = np.empty(size * size, np.float32)
+    for i in range(size):
+        for j in range(size):
+            x = cos * (j - middle) - sin * (i - middle) + middle
+            y = sin * (j - middle) + cos * (i - middle) + middle
+            x = min(max(x, 0.0), float(last))
+            y = min(max(y, 0.0), float(last))
+            pixel = i * size + j
+            corner[pixel] = int(y) * width + int(x)
+            right[pixel] = x - int(x)
+            down[pixel] = y - int(y)
+    source = np.zeros(width * width, np.float32)
+    for frame in range(frames):
+        for i in range(size):
+            for j in range(size):
+                source[i * width + j] = unit * pictures[frame, i, j]
+        turned = out[rows[frame]].reshape(-1)
+        for pixel in range(size * size):
+            at = corner[pixel]
+            above = source[at] + right[pixel] * (source[at + 1] - source[at])
+            at += width
+            below = source[at] + right[pixel] * (source[at + 1] - source[at])
+            turned[pixel] = above + down[pixel] * (below - above)
+
+
+@njit(cache=True, nogil=True)
+def blocks_into(out, pictures, block, offset, scale):  # type: ignore[no-untyped-def]
+    """Write (pictures - offset) * scale, (N, S, S), as blocks of b x b pixels.
+
+    ``out`` is (N, S / b, S / b, b^2) with a block's pixels in the last axis, row by row.
+    """
+    side = literally(block)  # known to the compiler, which unrolls the innermost loop
+    frames, size, _ = pictures.shape
+    for frame in range(frames):
+        for i in range(size):
+            first = i % side * side
+            for cell in range(size // side):
+                for j in range(side):
+                    depth = pictures[frame, i, cell * side + j]
+                    out[frame, i // side, cell, first + j] = (depth - offset) * scale
