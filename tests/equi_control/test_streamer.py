@@ -64,12 +64,66 @@ def test_a_tool_that_points_straight_down_is_at_rest_at_once() -> None:
 
 def test_a_target_is_not_reached_before_the_tool_is_upright() -> None:
     streamer = taken_over(tilt_rad=0.15)
-    streamer.trajectory.retarget([0.5, 0.0, 0.151, 0.3])
+    streamer.aim([0.5, 0.0, 0.151, 0.3])
 
     while not streamer.trajectory.finished:
         streamer.advance()
 
     assert not streamer.finished
+
+
+def advance(streamer: Streamer, cycles: int) -> list[float]:
+    """Tilts of the commanded pose, the present one first."""
+    tilts = [float(tilt_of(streamer.pose))]
+    for _ in range(cycles):
+        streamer.advance()
+        tilts.append(float(tilt_of(streamer.pose)))
+    return tilts
+
+
+def test_a_brake_stops_the_turning_upright_smoothly_and_then_the_arm_rests() -> None:
+    streamer = taken_over(tilt_rad=0.15)
+    advance(streamer, 100)
+    turning = advance(streamer, 1)
+
+    streamer.brake()
+    assert not streamer.finished
+    braking = advance(streamer, 50)
+    resting = advance(streamer, 100)
+
+    assert streamer.finished
+    assert max(resting) == min(resting)
+    assert 0.02 < resting[-1] < turning[0], "stopped on the way"
+    rates = np.diff([*turning, *braking[1:]]) / PERIOD_S
+    assert np.abs(rates).max() < FASTEST_RAD_S
+    assert np.abs(np.diff(rates)).max() / PERIOD_S < 2.0, "no jerk of the tool"
+
+
+def test_the_next_target_turns_the_tool_upright_after_all() -> None:
+    streamer = taken_over(tilt_rad=0.15)
+    advance(streamer, 100)
+    streamer.brake()
+    advance(streamer, 100)
+
+    streamer.aim([0.5, 0.0, 0.151, 0.3])
+    assert not streamer.finished
+    tilts = advance(streamer, 400)
+
+    assert streamer.finished
+    assert tilts[-1] == pytest.approx(0.0, abs=1e-6)
+    assert np.abs(np.diff(tilts)).max() / PERIOD_S < FASTEST_RAD_S
+
+
+def test_a_brake_at_rest_changes_nothing() -> None:
+    streamer = taken_over(tilt_rad=0.0)
+    advance(streamer, 5)
+    before = streamer.pose.copy()
+
+    streamer.brake()
+    advance(streamer, 20)
+
+    assert streamer.finished
+    np.testing.assert_array_equal(streamer.pose, before)
 
 
 def test_a_tool_that_is_tilted_too_far_is_not_taken_over() -> None:

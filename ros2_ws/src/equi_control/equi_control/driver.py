@@ -98,7 +98,10 @@ class Driver:
         return reports
 
     def begin_episode(self, episode_id: str) -> None:
-        """Accept commands of this episode only, from step 0 on; the same id again is no change."""
+        """Accept commands of this episode only, from step 0 on; the same id again is no change.
+
+        A motion that is under way goes on; `hold` first.
+        """
         if not episode_id:
             raise Refused("the episode id is empty; give each episode its own")
         if episode_id != self._steps.episode_id:
@@ -133,13 +136,21 @@ class Driver:
         self._way_home.start(measured_m, float(servo_state["commanded"][3]))
 
     def hold(self) -> list[StepReport]:
-        """Stop on the way, within the caps, and keep holding; returns the interrupted step."""
-        if self.state is not DriverState.ACTIVE:
+        """Stop on the way, within the caps, and keep holding; returns the interrupted step.
+
+        Whatever moves is stopped: a step, the way home, the turning upright of a tilted tool. What
+        the gripper was not told yet it is not told any more. A take-over goes on.
+        """
+        if self.state is DriverState.FAULT:
+            return []
+        self._arm.brake()
+        if self.state is DriverState.IDLE:
             return []
         reports = self._steps.interrupt("asked to hold")
         self._way_home.cancel()
-        self._arm.brake()
-        self.state = next_state(self.state, Event.MOTION_ENDED)
+        self._hand.drop_unsent()
+        if self.state is DriverState.ACTIVE:
+            self.state = next_state(self.state, Event.MOTION_ENDED)
         return reports
 
     def open_gripper(self) -> None:

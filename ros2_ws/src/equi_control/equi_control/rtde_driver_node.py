@@ -130,7 +130,8 @@ class RtdeDriverNode(Node):
         self, request: ResetEpisode.Request, response: ResetEpisode.Response
     ) -> ResetEpisode.Response:
         try:
-            self._report(self.driver.hold())
+            if self.driver.state is DriverState.ACTIVE:
+                self._report(self.driver.hold())
             self.driver.begin_episode(request.episode_id)
             response.accepted = True
         except Refused as refusal:

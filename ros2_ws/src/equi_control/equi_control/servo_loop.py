@@ -148,12 +148,12 @@ class _ServoLoop:
         self._message = why
         self._end_by_s = time.monotonic() + _ORDERLY_END_S
         if self._streamer is not None:
-            self._streamer.trajectory.stop()
+            self._streamer.brake()
 
     def _ended(self) -> bool:
         if self._end_by_s is None:
             return False
-        at_rest = self._streamer is None or self._streamer.trajectory.finished
+        at_rest = self._streamer is None or self._streamer.finished
         if at_rest or time.monotonic() > self._end_by_s:
             self._state.write(phase=Phase.ENDED, message=self._message)
             return True
@@ -170,9 +170,9 @@ class _ServoLoop:
         elif name == "target":
             self._target_number, target = int(arguments[0]), arguments[1]
             self._blocked = False
-            self._streamer.trajectory.retarget(target)
+            self._streamer.aim(target)
         elif name == "brake":
-            self._streamer.trajectory.stop()
+            self._streamer.brake()
 
     def _take_over(self) -> None:
         """Start streaming at the measured pose, whatever was wished before.

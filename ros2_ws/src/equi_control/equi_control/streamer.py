@@ -6,7 +6,7 @@ import logging
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from equi_control.robot_reading import Reading
@@ -20,6 +20,8 @@ FloatArray = NDArray[np.float64]
 _LOG = logging.getLogger(__name__)
 
 _UPRIGHTING_RATE_RAD_S = 0.1
+# Uprighting that is stopped, or goes on, changes its pace from full to none within this time.
+_PACE_CHANGE_S = 0.2
 
 
 class TakeOverError(Exception):
@@ -52,6 +54,8 @@ class Streamer:
         self._residual = Rotation.from_matrix(upright[:3, :3].T @ pose[:3, :3]).as_rotvec()
         self._uprighting_s = float(np.linalg.norm(self._residual)) / _UPRIGHTING_RATE_RAD_S * 1.6
         self._time_s = 0.0
+        self._pace = 1.0
+        self._held = False
         self.trajectory = TrajectoryGenerator(limits, period_s, [*position, yaw])
         self.commanded = np.array([*position, yaw])
         self.pose = pose.copy()
@@ -60,8 +64,22 @@ class Streamer:
 
     @property
     def finished(self) -> bool:
-        """Whether the arm is commanded to rest: the target is reached and the tool is upright."""
-        return self.trajectory.finished and self._time_s >= self._uprighting_s
+        """Whether the arm is commanded to rest.
+
+        The target is reached and the tool is upright, or everything has been stopped on the way.
+        """
+        upright = self._time_s >= self._uprighting_s
+        return self.trajectory.finished and (upright or (self._held and self._pace == 0.0))
+
+    def aim(self, target: ArrayLike) -> None:
+        """Move to a pose (4,): x, y, z [m], yaw [rad] in base_link, with the tool upright."""
+        self._held = False
+        self.trajectory.retarget(target)
+
+    def brake(self) -> None:
+        """Stop on the way, within the caps, uprighting included; the next target ends that."""
+        self._held = True
+        self.trajectory.stop()
 
     def advance(self) -> None:
         """Compute `pose` for the next cycle."""
@@ -80,7 +98,9 @@ class Streamer:
             _LOG.error("set-point refused: %s", guarded.findings[0].message)
         self.commanded = np.array([*guarded.position_m, guarded.yaw_rad])
         pose = top_down_pose(guarded.position_m, guarded.yaw_rad)
-        self._time_s += self._period_s
+        change = self._period_s / _PACE_CHANGE_S
+        self._pace = min(max(self._pace + (-change if self._held else change), 0.0), 1.0)
+        self._time_s += self._pace * self._period_s
         if self._time_s < self._uprighting_s:
             # From the measured tilt to none, starting and ending at rest.
             share = (1.0 + math.cos(math.pi * self._time_s / self._uprighting_s)) / 2
