@@ -21,7 +21,7 @@ from equi_cell_sim.ur_controller.launching import EmulatorProcess
 TCP = [0.0, 0.0, 0.169, 0.0, 0.0, 0.0]
 
 
-def wait_for(condition: Callable[[], bool], what: str, limit_s: float = 20.0) -> None:
+def wait_for(condition: Callable[[], bool], what: str, limit_s: float = 60.0) -> None:
     deadline_s = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline_s, f"never happened: {what}"
@@ -100,7 +100,8 @@ def test_an_asynchronous_move_reports_progress_and_can_be_stopped(
     robot: Robot, home: np.ndarray
 ) -> None:
     goal = home + np.array([0, 0.15, 0, 0, 0, 0])
-    assert robot.control.moveL(goal.tolist(), 0.1, 1.0, True)
+    # Slowly: five seconds are enough to stop it on the way, whatever holds this test up.
+    assert robot.control.moveL(goal.tolist(), 0.03, 1.0, True)
     assert robot.control.getAsyncOperationProgress() >= 0
     wait_for(lambda: robot.pose()[1] - home[1] > 0.01, "the move is under way")
 
@@ -181,13 +182,26 @@ def test_the_payload_reaches_the_controller(robot: Robot, home: np.ndarray) -> N
     wait_for(lambda: robot.receive.getPayload() == pytest.approx(0.95), "payload in the stream")
 
 
+def kicks_for_a_while(robot: Robot) -> bool:
+    """Feed a watchdog of one second for longer than that; whether it never had to wait for us."""
+    began_s = kicked_s = time.monotonic()
+    longest_s = 0.0
+    while kicked_s - began_s < 2.0:
+        time.sleep(0.02)
+        robot.control.kickWatchdog()
+        now_s = time.monotonic()
+        longest_s, kicked_s = max(longest_s, now_s - kicked_s), now_s
+    return longest_s < 0.5
+
+
 def test_a_starved_watchdog_stops_the_program_and_reupload_restarts_it(
     robot: Robot, home: np.ndarray
 ) -> None:
-    assert robot.control.setWatchdog(4.0)
-    for _ in range(30):
-        robot.control.kickWatchdog()
-        time.sleep(0.02)
+    for _ in range(10):
+        assert robot.control.setWatchdog(1.0)
+        if kicks_for_a_while(robot):
+            break
+        robot.restart_program()  # this computer stood still and starved it
     assert robot.control.isProgramRunning()
 
     wait_for(lambda: not robot.control.isProgramRunning(), "the watchdog stops the program")

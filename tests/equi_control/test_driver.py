@@ -20,11 +20,16 @@ from equi_control.driver import Refused
 from equi_control.driver_state import DriverState, FaultCode
 from equi_control.shared_state import Phase
 from equi_control.steps import Outcome, StepCommand, StepReport
+from equi_core.safety import SafetyLimits
+
+LATE_S = 0.05
+# Only a command that is older than this is stale; none of this module's own may be.
+LIMITS = SafetyLimits(max_state_age_s=90.0, max_command_age_s=30.0)
 
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    with Rig(watchdog_hz=2.0, max_state_age_s=2.0) as running:
+    with Rig.patient(limits=LIMITS) as running:
         yield running
 
 
@@ -96,7 +101,7 @@ def test_a_step_out_of_the_box_is_clipped_to_its_edge_and_says_so(ready: Rig) ->
     ("change", "code"),
     [
         ({"step_m": (float("nan"), 0.0, 0.0)}, "not_finite"),
-        ({"age_s": 1.0}, "stale_command"),
+        ({"age_s": 31.0}, "stale_command"),
         ({"step_index": 7}, "out_of_order"),
         ({"episode_id": "yesterday"}, "foreign_episode"),
         ({"observation_age_s": 60.0}, "stale_observation"),
@@ -135,10 +140,14 @@ def test_a_newer_command_takes_over_in_mid_motion_and_both_are_reported(ready: R
 
 
 def test_hold_stops_on_the_way(ready: Rig) -> None:
-    ready.start_moving()
-
-    report = only(ready.driver.hold())
-    ready.wait_for_standstill()
+    for _ in range(10):
+        ready.start_moving()
+        since_fast_s = time.monotonic() - float(ready.driver.last["heartbeat_s"])
+        report = only(ready.driver.hold())
+        ready.wait_for_standstill()
+        if since_fast_s < LATE_S:
+            break  # else this computer stood still and the arm went on to its target: once more
+    assert since_fast_s < LATE_S, "this computer stands still all the time"
 
     assert report.outcome is Outcome.INTERRUPTED
     assert ready.driver.state is DriverState.HOLD

@@ -26,11 +26,12 @@ def driver_node(emulator: EmulatorProcess, ros_domain_id: int, processes: Any) -
     """The node on the emulated robot, with ages wide enough for a loaded machine."""
     parameters = {
         "robot_ip": emulator.address,
-        "link.watchdog_hz": 2.0,
-        "servo.max_state_age_s": 2.0,
+        "link.watchdog_hz": 1.0,
+        "servo.max_state_age_s": 30.0,
+        "servo_silence_s": 30.0,
         "connect_timeout_s": PATIENCE_S,
-        "limits.max_command_age_s": 5.0,
-        "limits.max_state_age_s": 2.0,
+        "limits.max_command_age_s": 30.0,
+        "limits.max_state_age_s": 30.0,
         "max_observation_age_s": 30.0,
     }
     words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]

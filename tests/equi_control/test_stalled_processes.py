@@ -72,7 +72,7 @@ def stall_the_controller_blindly(rig: Rig) -> None:
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    with Rig(watchdog_hz=1.0, max_state_age_s=30.0, servo_silence_s=30.0) as running:
+    with Rig.patient() as running:
         running.take_over()
         yield running
 

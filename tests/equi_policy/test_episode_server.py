@@ -47,6 +47,8 @@ def node(ros_probe: Any) -> Iterator[Any]:
     from equi_policy.policy_node import PolicyNode
 
     words = [word for name in NOBODY for word in ("-p", f"{name}:=''")]
+    # No observation ever comes; that must not end an episode before the test does.
+    words += ["-p", f"observation_timeout_s:={10 * PATIENCE_S}"]
     rclpy.init(args=["--ros-args", *words, "-p", "judge_service:=/referee/judge"])
     node = PolicyNode(policy=StillPolicy())
     # On the graph, but in no executor: it takes requests and never answers.

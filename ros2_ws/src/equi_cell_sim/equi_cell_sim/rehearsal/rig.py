@@ -23,6 +23,7 @@ from equi_control.link_config import LinkConfig
 from equi_control.servo_config import ServoConfig
 from equi_control.shared_state import Phase
 from equi_control.steps import StepCommand, StepReport
+from equi_core.safety import SafetyLimits
 
 EPISODE = "rehearsal"
 _FAST_M_S = 0.15
@@ -85,6 +86,20 @@ class Rig:
         self.driver: Driver
         self._next_step = 0
         self._direction = 1.0
+
+    @classmethod
+    def patient(cls, **settings: Any) -> Rig:
+        """A rig on which no hold-up of this computer counts as a fault of driver or robot."""
+        ages = SafetyLimits(max_state_age_s=_PATIENCE_S, max_command_age_s=_PATIENCE_S)
+        return cls(
+            **{
+                "watchdog_hz": 1.0,
+                "max_state_age_s": _PATIENCE_S,
+                "servo_silence_s": _PATIENCE_S,
+                "limits": ages,
+                **settings,
+            }
+        )
 
     def __enter__(self) -> Rig:
         self.emulator.__enter__()

@@ -14,7 +14,7 @@ from types import TracebackType
 from equi_cell_sim.ur_controller.control_api import EmulatorClient
 from equi_cell_sim.ur_controller.protocol import CONTROL_API_PORT, RTDE_PORT
 
-_START_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 120.0
 
 
 class StartError(RuntimeError):
