@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (RehearsalError, RuntimeError, ValueError) as error:
             failures.append(f"{case.name}: {error}")
     console.print(_table(results))
+    for result in results:
+        for spoiled in result.spoiled:
+            console.print(f"repeated: {result.fault}: {spoiled}", markup=False)
     for failure in failures:
         console.print(f"did not finish: {failure}", markup=False)
     sys.stdout.write(json.dumps([dataclasses.asdict(result) for result in results]) + "\n")

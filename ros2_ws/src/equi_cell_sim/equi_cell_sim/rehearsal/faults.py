@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from equi_cell_sim.rehearsal.fault_case import FaultCase, FaultResult, on_a_rig
+from equi_cell_sim.rehearsal.fault_case import FaultCase, FaultResult, on_a_rig, repeatable
 from equi_cell_sim.rehearsal.killed_driver import driver_killed
 from equi_cell_sim.rehearsal.recording import (
     keeps_caps,
@@ -100,7 +100,8 @@ def _policy_killed(rig: Rig) -> FaultResult:
     target_m = reports[-1].target_pose[:3, 3]
     off_mm = float(np.linalg.norm(rig.measured_m() - target_m)) * 1e3
     passed = rig.driver.state is DriverState.HOLD and off_mm < 1.0
-    seen = f"{rig.driver.state.name}, {off_mm:.2f} mm from the last target"
+    fault = "" if rig.driver.fault is None else f" {rig.driver.fault.code.name}"
+    seen = f"{rig.driver.state.name}{fault}, {off_mm:.2f} mm from the last target"
     return FaultResult("policy killed", "ends its step, HOLD", seen, travel, None, passed)
 
 
@@ -245,7 +246,7 @@ CASES: tuple[FaultCase, ...] = (
         closedness=1.0,
         word="jammed",
     ),
-    FaultCase("object lost", _object_lost),
+    repeatable("object lost", _object_lost),
     driver_killed("servo process killed (SIGKILL)", ("servo",), 90.0),
     driver_killed("driver killed (SIGKILL)", ("driver",), 90.0),
     driver_killed("driver and servo killed (SIGKILL)", ("driver", "servo"), 90.0),

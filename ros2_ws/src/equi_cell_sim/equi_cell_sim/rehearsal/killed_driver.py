@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from equi_cell_sim.rehearsal.fault_case import FaultCase, FaultResult
+from equi_cell_sim.rehearsal.fault_case import FaultCase, FaultResult, repeatable
 from equi_cell_sim.rehearsal.recording import travel_after
 from equi_cell_sim.rehearsal.rig import RehearsalError, recording_of, wait_for_standstill
 from equi_cell_sim.ur_controller.launching import EmulatorProcess
@@ -53,7 +53,7 @@ def driver_killed(name: str, victims: tuple[str, ...], most_mm: float) -> FaultC
         passed = stopped and travel.distance_mm < most_mm
         return FaultResult(name, "arm stops, program ended", seen, travel, None, passed)
 
-    return FaultCase(name, run)
+    return repeatable(name, run)
 
 
 def _announced_pids(process: subprocess.Popen[bytes]) -> dict[str, int]:
