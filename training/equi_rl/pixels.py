@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import cache
+from typing import Any
 
 import numpy as np
-from numba import literally, njit
+from numba import njit
 from numpy.typing import NDArray
 
 _QUARTER = math.pi / 2
@@ -79,18 +81,33 @@ def _turn_into(out, rows, pictures, cos, sin, unit):  # type: ignore[no-untyped-
             turned[pixel] = above + down[pixel] * (below - above)
 
 
-@njit(cache=True, nogil=True)
-def blocks_into(out, pictures, block, offset, scale):  # type: ignore[no-untyped-def]
+def blocks_into(
+    out: NDArray[np.float32],
+    pictures: NDArray[np.float32],
+    block: int,
+    offset: float,
+    scale: float,
+) -> None:
     """Write (pictures - offset) * scale, (N, S, S), as blocks of b x b pixels.
 
     ``out`` is (N, S / b, S / b, b^2) with a block's pixels in the last axis, row by row.
     """
-    side = literally(block)  # known to the compiler, which unrolls the innermost loop
-    frames, size, _ = pictures.shape
-    for frame in range(frames):
-        for i in range(size):
-            first = i % side * side
-            for cell in range(size // side):
-                for j in range(side):
-                    depth = pictures[frame, i, cell * side + j]
-                    out[frame, i // side, cell, first + j] = (depth - offset) * scale
+    _blocks_kernel(block)(out, pictures, np.float32(offset), np.float32(scale))
+
+
+@cache
+def _blocks_kernel(side: int) -> Any:
+    """The compiled pass for one size of block, known to the compiler, which unrolls over it."""
+
+    @njit(cache=True, nogil=True)
+    def kernel(out, pictures, offset, scale):  # type: ignore[no-untyped-def]
+        frames, size, _ = pictures.shape
+        for frame in range(frames):
+            for i in range(size):
+                first = i % side * side
+                for cell in range(size // side):
+                    for j in range(side):
+                        depth = pictures[frame, i, cell * side + j]
+                        out[frame, i // side, cell, first + j] = (depth - offset) * scale
+
+    return kernel

@@ -1,8 +1,8 @@
 """The fast path: the same networks on expanded weights, over packed frames.
 
 Each distinct frame is encoded once per network. The first convolution (8x8, stride 4) becomes a 2x2
-convolution on 4x4 blocks of pixels, prepared once and shared by all networks; the holding plane,
-being constant over the picture, becomes a bias per frame. Frames go through the encoder in chunks
+convolution on 4x4 blocks of pixels; the holding plane, being constant over the picture, becomes a
+bias per frame. Frames go through the encoder in chunks
 small enough to stay in the cache, in channels_last order. The LSTM is torch's own, with its input
 product batched over all steps. bfloat16 is used for the convolutions only where the CPU computes in
 it; elsewhere everything is float32.
@@ -10,11 +10,11 @@ it; elsewhere everything is float32.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,25 +36,38 @@ CHUNK_FRAMES = 128  # the largest activation of a chunk is 6.5 MB: it stays in t
 
 @dataclass(frozen=True)
 class Frames:
-    """Pictures ready for any network of one config.
+    """Pictures for any network of one config; cut into blocks chunk by chunk, in the cache.
 
     Attributes:
-        blocks: (N, S / b, S / b, C b^2), pixels of b x b blocks as the last axis.
+        pixels: (N, S, S) depth [m], or (N, S, S, C) pictures that are taken as they are.
         holding: (N,) holding flag as a number, or None when the flag is no separate input.
-        block: side b of a block.
+        block: side b of a block of pixels that the first layer takes for one.
+        offset_m, scale_per_m: how depth is normalised.
     """
 
-    blocks: Tensor
+    pixels: Tensor
     holding: Tensor | None
-    block: int
+    block: int = 1
+    offset_m: float = 0.0
+    scale_per_m: float = 1.0
 
     def __len__(self) -> int:
-        return len(self.blocks)
+        return len(self.pixels)
 
     def first(self, count: int) -> Frames:
         """The first ``count`` frames, without copying."""
         holding = None if self.holding is None else self.holding[:count]
-        return Frames(self.blocks[:count], holding, self.block)
+        return dataclasses.replace(self, pixels=self.pixels[:count], holding=holding)
+
+    def pictures(self, chosen: Any) -> Tensor:
+        """(n, C b^2, S / b, S / b) of the chosen frames, channels_last."""
+        pixels = self.pixels[chosen]
+        if self.holding is None:
+            return pixels.permute(0, 3, 1, 2)
+        cells = pixels.shape[-1] // self.block
+        blocks = torch.empty(len(pixels), cells, cells, self.block**2)
+        blocks_into(blocks.numpy(), pixels.numpy(), self.block, self.offset_m, self.scale_per_m)
+        return blocks.permute(0, 3, 1, 2)
 
 
 def convolution_dtype() -> torch.dtype:
@@ -64,31 +77,27 @@ def convolution_dtype() -> torch.dtype:
 
 
 def prepare_depth(config: NetworkConfig, depth_m: Tensor, holding: Tensor) -> Frames:
-    """Normalise (N, S, S) depth [m] and cut it into blocks; ``holding`` is (N,)."""
+    """Frames of (N, S, S) depth [m] of any floating type; ``holding`` is (N,)."""
     size = config.observation_size
     if depth_m.shape[1:] != (size, size) or holding.shape != depth_m.shape[:1]:
         raise ArchitectureError(
             f"expected depth (N, {size}, {size}) and holding (N,), got {tuple(depth_m.shape)}"
             f" and {tuple(holding.shape)}"
         )
-    block = _block_size(config)
-    cells = size // block
-    blocks = torch.empty(len(depth_m), cells, cells, block * block)
-    blocks_into(
-        blocks.numpy(),
-        depth_m.to(torch.float32).numpy(),
-        block,
-        np.float32(config.depth_offset_m),
-        np.float32(config.depth_scale_per_m),
+    return Frames(
+        depth_m.to(torch.float32),
+        holding.to(torch.float32),
+        _block_size(config),
+        config.depth_offset_m,
+        config.depth_scale_per_m,
     )
-    return Frames(blocks, holding.to(torch.float32), block)
 
 
 def prepare_observation(config: NetworkConfig, observation: Tensor) -> Frames:
     """(N, 2, S, S) observations of either kind, as an environment returns them."""
     if config.observation == "depth":
         return prepare_depth(config, observation[:, 0], observation[:, 1, 0, 0])
-    return Frames(observation.permute(0, 2, 3, 1).contiguous(), None, 1)
+    return Frames(observation.permute(0, 2, 3, 1).contiguous(), None)
 
 
 def encode(
@@ -118,7 +127,7 @@ def encode(
         chosen: Any = slice(start, start + CHUNK_FRAMES)
         if rows is not None:
             chosen = rows[chosen]
-        pictures = frames.blocks[chosen].to(dtype).permute(0, 3, 1, 2)
+        pictures = frames.pictures(chosen).to(dtype)
         flags = None if frames.holding is None else frames.holding[chosen].to(dtype)
         features.append(EncodeChunk.apply(pictures, flags, flag_weight, strides, *parameters))
     return torch.cat(features).float()
@@ -241,7 +250,7 @@ def _first_layer(layer: Dense, frames: Frames) -> Tensor:
     out, source, kernel, _ = weight.shape
     block = frames.block
     cells = kernel // block
-    # The block's pixels come last in Frames.blocks, row by row.
+    # The block's pixels are channels of Frames.pictures, row by row.
     blocks = weight.reshape(out, source, cells, block, cells, block).permute(0, 1, 3, 5, 2, 4)
     return blocks.reshape(out, source * block * block, cells, cells)
 
