@@ -76,6 +76,42 @@ def test_a_run_that_was_killed_ends_like_one_that_was_not(tmp_path):
     assert best.contract.provenance.preset == "ship"
 
 
+@pytest.mark.slow
+def test_a_run_can_start_from_what_an_earlier_one_has_learnt_and_seen(tmp_path):
+    first = RobotTrainer(a_tiny_run(), tmp_path / "first")
+    first.train()
+    kept = sorted((tmp_path / "first" / "memory").iterdir())
+    more = a_tiny_run(warm_up_updates=0, rounds=2, continues=str(tmp_path / "first"))
+    second = RobotTrainer(more, tmp_path / "second")
+    second.train()
+
+    start = load_checkpoint(tmp_path / "second" / "checkpoints" / "round_000000")
+    learnt = load_checkpoint(tmp_path / "first" / "checkpoints" / "round_000004")
+    names = [name for name in learnt.tensors if name.startswith("actor.")]
+    assert names
+    for name in names:
+        assert torch.equal(start.tensors[name], learnt.tensors[name]), name
+    assert len(second.memory) == len(first.memory) + 2
+    assert second.progress.updates == first.progress.updates + 2
+    assert second.progress.environment_steps > first.progress.environment_steps
+    assert second.progress.seconds > first.progress.seconds
+    assert sorted((tmp_path / "first" / "memory").iterdir()) == kept
+
+    foreign = robot_run(
+        "block_pulling", Preset.SHIP, warm_up_updates=0, continues=str(tmp_path / "first")
+    )
+    with pytest.raises(RunFolderError, match="a run on block_picking"):
+        RobotTrainer(foreign, tmp_path / "foreign").train()
+    nothing = a_tiny_run(warm_up_updates=0, continues=str(tmp_path / "nowhere"))
+    with pytest.raises(RunFolderError, match="no checkpoint"):
+        RobotTrainer(nothing, tmp_path / "nothing").train()
+
+
+def test_only_weights_and_episodes_can_be_taken_over():
+    with pytest.raises(RobotConfigError, match="warm_up_updates=0"):
+        a_tiny_run(continues="runs/first")
+
+
 def an_episode(tag: float) -> Episode:
     """Three steps that can be recognised by their reward."""
     return Episode(

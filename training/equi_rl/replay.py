@@ -197,8 +197,7 @@ class EpisodeMemory:
         if self._folder is None or self._n_added:
             raise ReplayError("restore needs an empty memory with a folder")
         for path in sorted(self._folder.glob(_FILE_PATTERN)):
-            index = int(path.stem.split("_")[1])
-            if index >= n_added:
+            if _index(path) >= n_added:
                 path.unlink()
                 continue
             self._insert(_read(path), path)
@@ -289,6 +288,17 @@ class EpisodeMemory:
         # A reader never sees half an episode.
         os.replace(partial, path)
         return path
+
+
+def stored_episodes(folder: Path, n_added: int) -> Iterator[Episode]:
+    """The episodes among the first `n_added` that a run has kept in a folder, which stays as is."""
+    for path in sorted(folder.glob(_FILE_PATTERN)):
+        if _index(path) < n_added:
+            yield _read(path)
+
+
+def _index(path: Path) -> int:
+    return int(path.stem.split("_")[1])
 
 
 def _read(path: Path) -> Episode:

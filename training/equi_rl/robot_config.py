@@ -86,6 +86,9 @@ class RobotRun:
     """Whether sampled episodes are turned by a random angle."""
     randomise: bool = False
     """Whether sizes, masses, friction, calibration and depth vary in every second episode."""
+    continues: str = ""
+    """Folder of an earlier run of the same task and agent, whose episodes and newest weights this
+    one starts from instead of demonstrations; steps, updates and seconds are counted on."""
     warm_up_updates: int = 0
     """Updates by imitation alone before the first round."""
     rounds: int = 100
@@ -148,6 +151,13 @@ class RobotRun:
             "hand_over_within",
             self.hand_over_within,
             "0 except for the preset ship: the others see 80 demonstrations of the expert, no more",
+        )
+        _require(
+            not self.continues or (self.preset is Preset.SHIP and self.warm_up_updates == 0),
+            "continues",
+            self.continues,
+            "empty, or used with the preset ship and warm_up_updates=0: only weights are taken"
+            " over, no critic and no optimiser",
         )
         _require(
             self.demonstrations + self.random_episodes > 0,

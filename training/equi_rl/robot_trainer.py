@@ -46,11 +46,16 @@ from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.heap import keep_freed_memory
 from equi_rl.nets.agent import build_agent
-from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from equi_rl.nets.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    restore_parameters,
+    save_checkpoint,
+)
 from equi_rl.nets.config import reference_config
-from equi_rl.replay import EpisodeMemory, labelled_by_success
+from equi_rl.replay import EpisodeMemory, labelled_by_success, stored_episodes
 from equi_rl.robot_config import Preset, RobotRun
-from equi_rl.run_folder import RunFolder
+from equi_rl.run_folder import RunFolder, RunFolderError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -135,12 +140,15 @@ class RobotTrainer:
         self, collector: Collector, writer: Any, started: float, report: Report | None
     ) -> None:
         if not len(self.memory):
-            self._fill_memory(collector)
+            if self.run.continues:
+                started -= self._take_over(Path(self.run.continues))
+            else:
+                self._fill_memory(collector)
             for _ in range(self.run.warm_up_updates):
                 figures = self._update()
                 _tell(report, self.progress, figures)
             self.progress.seconds = time.monotonic() - started
-            if self.run.warm_up_updates:
+            if self.run.warm_up_updates or self.run.continues:
                 start = {"success": self._evaluate(collector).rate}
                 self._log(writer, start)
         while self.progress.rounds < self.run.rounds:
@@ -175,6 +183,23 @@ class RobotTrainer:
                 self.memory.add(episode)
         self.progress.environment_steps = self.memory.n_transitions
         self.progress.episodes = len(self.memory)
+
+    def _take_over(self, folder: Path) -> float:
+        """Episodes, weights and counts of an earlier run; returns the seconds that it took."""
+        checkpoint = newest_checkpoint(folder)
+        if checkpoint is None:
+            raise RunFolderError(f"{folder} holds no checkpoint to go on from")
+        task = checkpoint.contract.task
+        if task != self.run.task:
+            raise RunFolderError(f"{folder} is a run on {task}; it cannot go on as {self.run.task}")
+        restore_parameters(self.learner.actor, checkpoint.tensors, "actor")
+        before = Progress(**checkpoint.extra["progress"])
+        for episode in stored_episodes(folder / "memory", checkpoint.extra["episodes_added"]):
+            self.memory.add(episode)
+        self.progress.updates = before.updates
+        self.progress.environment_steps = before.environment_steps
+        self.progress.episodes = before.episodes
+        return before.seconds
 
     def _round(self, collector: Collector) -> dict[str, float]:
         """Learn while the current policy plays; then remember what it played."""
