@@ -289,12 +289,15 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
     Preset.SHIP: {
         "first_choice": FirstChoice.NEAREST,
         "randomise": True,
-        "warm_up_updates": 300,
-        "episodes_per_round": 5,
-        "updates_per_round": 15,
+        "demonstrations": 600,
+        "warm_up_updates": 900,
+        "episodes_per_round": 10,
+        "updates_per_round": 30,
         "rounds": 200,
+        "hand_over_within": 30,
         "batch_episodes": 16,
         "evaluate_every": 20,
+        "imitation": ImitationSettings(learning_rate=6e-3),
     },
 }
 

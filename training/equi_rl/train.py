@@ -93,7 +93,8 @@ class RobotCommand:
     """Symmetry group: C4, C8, D4 or D8."""
     rotate: bool = True
     """Turn sampled episodes by random angles."""
-    demonstrations: int = 80
+    demonstrations: int | None = None
+    """Episodes of the expert to start from; default: the preset's."""
     rounds: int | None = None
     """Rounds of playing and learning; default: the preset's."""
     evaluation_episodes: int = 100
@@ -110,7 +111,8 @@ class RobotCommand:
         from equi_rl.robot_trainer import RobotTrainer
 
         torch.set_num_threads(1)  # the other core plays episodes
-        changes: dict[str, Any] = {} if self.rounds is None else {"rounds": self.rounds}
+        asked = {"rounds": self.rounds, "demonstrations": self.demonstrations}
+        changes = {name: value for name, value in asked.items() if value is not None}
         run = robot_run(
             self.task,
             self.preset,
@@ -118,7 +120,6 @@ class RobotCommand:
             seed=self.seed,
             group=self.group,
             rotate=self.rotate,
-            demonstrations=self.demonstrations,
             evaluation_episodes=self.evaluation_episodes,
             **changes,
         )
