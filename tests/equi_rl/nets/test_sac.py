@@ -14,6 +14,7 @@ from equi_rl.agents.sac import (
     SacSettings,
     SacUpdate,
     follow_target,
+    lambda_returns,
     mean_over_copies,
 )
 from equi_rl.nets import dense
@@ -21,6 +22,7 @@ from equi_rl.nets.agent import build_agent
 from equi_rl.nets.bench_update import EscnnUpdate, pad, random_batch, update_operations
 from equi_rl.nets.config import ArchitectureError, reference_config, tiny_config
 from equi_rl.nets.networks import Actor, Critic
+from equi_rl.nets.packing import EpisodeLayout
 
 LENGTHS = (3, 7, 1, 5)
 
@@ -51,6 +53,38 @@ def test_three_updates_follow_the_plain_escnn_program(networks):
         found = fast.step(batch, torch.Generator().manual_seed(seed))
         for name, value in expected.items():
             assert found[name] == pytest.approx(value, rel=2e-3, abs=2e-4), (seed, name)
+
+
+def returns_of(trace, lengths=(3, 1, 5)):
+    """Returns of episodes that end with reward 1, except the third, which runs out of time."""
+    layout = EpisodeLayout.of_lengths(lengths)
+    last = layout.step_time == torch.tensor(lengths)[layout.step_episode] - 1
+    ended = last & (layout.step_episode != 2)
+    value = 0.1 * (1 + layout.step_time)
+    found = lambda_returns(ended.float(), 0.5 * (1 - ended.float()), value, trace, layout)
+    return [found[layout.step_episode == number].tolist() for number in range(len(lengths))]
+
+
+def test_without_a_trace_a_return_looks_one_step_ahead():
+    first, second, third = returns_of(0.0)
+    assert first == pytest.approx([0.05, 0.1, 1.0])
+    assert second == pytest.approx([1.0])
+    assert third == pytest.approx([0.05, 0.1, 0.15, 0.2, 0.25])
+
+
+def test_a_full_trace_is_what_was_really_earned():
+    first, second, third = returns_of(1.0)
+    assert first == pytest.approx([0.25, 0.5, 1.0])
+    assert second == pytest.approx([1.0])
+    # Time ran out: all rests on the value of the last history.
+    assert third == pytest.approx([0.5 * 0.5**k for k in (5, 4, 3, 2, 1)])
+
+
+def test_a_trace_between_mixes_what_was_earned_with_the_value_of_the_next_history():
+    first, _, _ = returns_of(0.5)
+    assert first == pytest.approx(
+        [0.5 * (0.5 * 0.1 + 0.5 * 0.3), 0.5 * (0.5 * 0.2 + 0.5 * 1.0), 1.0]
+    )
 
 
 def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):

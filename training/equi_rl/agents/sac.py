@@ -3,11 +3,14 @@
 Reads beside the paper and the original SAC: histories h_t, actions a_t, twin values Q_1, Q_2 with
 a slowly following target Q', policy pi, temperature alpha.
 
-    y_t         = r_t + gamma (1 - terminated_t) V'(h_{t+1})
+    y_t         = r_t + gamma (1 - terminated_t) ((1 - lambda) V'(h_{t+1}) + lambda y_{t+1})
     V'(h)       = min_i Q'_i(h, a) - alpha log pi(a | h)              with a ~ pi(h)
     critic      = sum_i mean_t (Q_i(h_t, a_t) - y_t)^2
     actor       = mean_t (alpha log pi(a | h_t) - min_i Q_i(h_t, a))  with a ~ pi(h_t)
     temperature = -mean_t alpha (log pi(a | h_t) + target entropy)
+
+The paper has lambda = 0. With lambda > 0 a reward reaches the whole episode before it in a single
+update instead of one step per update, at the price of judging, in part, the policy that played.
 
 Every network sees each frame once: the actor's single forward pass serves the target (detached)
 and its own loss. In the actor's loss the critic's weights carry no gradient. The target network
@@ -50,6 +53,7 @@ class SacSettings:
     """Hyper-parameters; the defaults are the paper's."""
 
     discount: float = 0.9
+    trace: float = 0.0  # lambda: how much of the future is taken from what followed, not from V'
     target_rate: float = 0.005  # share of the new weights that enters the target per update
     actor_learning_rate: float = 3e-4
     critic_learning_rate: float = 3e-4
@@ -61,10 +65,14 @@ class SacSettings:
     critic_first_updates: int = 0  # so long the actor follows demonstrations and no values yet
     updated_critic_judges: bool = True  # False: the critic's own pass is reused, 10 % faster
     encoder: Encoder = Encoder.SEPARATE
+    policy_rate: float = 1.0  # share of the actor's new weights that enters the policy per update
 
     def __post_init__(self) -> None:
         if self.critic_first_updates and not self.demonstration_weight:
             raise ValueError("critic_first_updates needs a demonstration_weight to go by meanwhile")
+        for name in ("trace", "target_rate", "policy_rate"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
         if self.encoder is not Encoder.SEPARATE and self.updated_critic_judges:
             raise ValueError(
                 "updated_critic_judges needs the encoder 'separate': a shared one is updated last"
@@ -312,7 +320,8 @@ class SacUpdate:
             value = dense.critic_values(self.target, following, next_action).amin(dim=0)
         if self.settings.entropy_in_target:
             value = value - temperature * next_density
-        targets = batch.rewards + self.settings.discount * (1.0 - batch.terminated) * value
+        goes_on = self.settings.discount * (1.0 - batch.terminated)
+        targets = lambda_returns(batch.rewards, goes_on, value, self.settings.trace, layout)
         return targets if batch.moment is None else mean_over_copies(targets, batch.moment)
 
     def _critic_history(
@@ -333,6 +342,33 @@ class SacUpdate:
                 layout.step_counts,
             )
         return history
+
+
+def lambda_returns(
+    rewards: Tensor, goes_on: Tensor, following: Tensor, trace: float, layout: EpisodeLayout
+) -> Tensor:
+    """Returns y_t (D,) = r_t + goes_on_t ((1 - trace) following_t + trace y_{t+1}).
+
+    Args:
+        rewards: (D,).
+        goes_on: (D,) discount, zero where the episode ended.
+        following: (D,) value V' of the history after each transition; the last of an episode that
+            ran out of time rests on it alone.
+        trace: lambda, between 0 and 1.
+        layout: which transition follows which.
+    """
+    if not trace:
+        return rewards + goes_on * following
+    counts = layout.step_counts.tolist()
+    steps = zip(*(tensor.split(counts) for tensor in (rewards, goes_on, following)), strict=True)
+    returns: list[Tensor] = []
+    for reward, factor, ahead in reversed(list(steps)):
+        if returns:  # episodes that have a next step come first
+            longer = len(returns[-1])
+            mixed = torch.lerp(ahead[:longer], returns[-1], trace)
+            ahead = torch.cat([mixed, ahead[longer:]])
+        returns.append(reward + factor * ahead)
+    return torch.cat(returns[::-1])
 
 
 def share_encoder(actor: Actor, critic: Critic) -> None:
