@@ -15,6 +15,7 @@ from equi_rl.agents.imitation import (
     ImitationUpdate,
     imitation_loss,
 )
+from equi_rl.agents.learner import ImitationLearner
 from equi_rl.batch import Augmentation, collate
 from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.networks import Actor, initial_state
@@ -59,6 +60,37 @@ def test_a_policy_learns_to_act_on_what_only_its_memory_knows(actor):
         episodes = [remember_the_first_picture(rng, 5) for _ in range(16)]
         losses = update.step(collate(episodes, 20, rng, Augmentation()))
     assert losses["imitation_loss"] < 0.01  # guessing 0 would cost 0.8^2 / 5 = 0.128
+
+
+def test_what_plays_is_the_running_mean_of_what_is_trained(actor):
+    rng = np.random.default_rng(0)
+    learner = ImitationLearner(actor, ImitationSettings(policy_rate=0.4), planned_updates=10)
+    trained = []
+    for _ in range(4):
+        episodes = [remember_the_first_picture(rng, 3) for _ in range(2)]
+        learner.update(collate(episodes, 20, rng, Augmentation()))
+        trained.append([parameter.detach().clone() for parameter in actor.parameters()])
+    # Rates 1, 1/2, then 0.4 twice: the second mean of two, and so on.
+    shares = (0.5 * 0.36, 0.5 * 0.36, 0.4 * 0.6, 0.4)
+    for mine, *history in zip(learner.actor.parameters(), *trained, strict=True):
+        mean = sum(share * value for share, value in zip(shares, history, strict=True))
+        torch.testing.assert_close(mine.detach(), mean)
+    assert any((a != b).any() for a, b in zip(trained[0], trained[3], strict=True))
+
+
+def test_without_a_rate_what_plays_is_what_is_trained(actor):
+    rng = np.random.default_rng(0)
+    learner = ImitationLearner(actor, ImitationSettings(), planned_updates=10)
+    for _ in range(2):
+        learner.update(collate([remember_the_first_picture(rng, 3)], 20, rng, Augmentation()))
+    for mine, goal in zip(learner.actor.parameters(), actor.parameters(), strict=True):
+        torch.testing.assert_close(mine, goal)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.5])
+def test_a_policy_that_never_follows_is_refused(rate):
+    with pytest.raises(ValueError, match=f"policy_rate is {rate}"):
+        ImitationSettings(policy_rate=rate)
 
 
 def test_unlabelled_steps_do_not_count(actor):

@@ -4,7 +4,7 @@ Presets:
     paper: the published recipe. 80 demonstrations of the expert that tries a random object, 20
         random episodes, recurrent SAC with one update per step, nothing else.
     fast: the same data and method, made affordable on two CPU cores: the actor starts from the
-        demonstrations by imitation and keeps a demonstration loss beside SAC.
+        demonstrations by imitation, and beside SAC keeps imitating them and its own successes.
     ship: for policies that are deployed. An expert that decides only by what can be seen is asked
         about every state which the policy visits (DAgger). Not comparable with the other two.
 """
@@ -102,7 +102,7 @@ class RobotRun:
     """Preset ship: the expert takes over at a step drawn below this, so that an episode in which
     the policy is stuck also shows how to go on; 0: it only comments."""
     imitate_successes: bool = False
-    """Whether an episode in which the agent itself succeeded counts as its own demonstration."""
+    """Whether the actions of an episode in which the agent itself succeeded become labels."""
     evaluate_every: int = 10
     """Rounds between evaluations; each keeps a checkpoint."""
     evaluation_episodes: int = 100
@@ -272,18 +272,22 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
         "rounds": 200,
         "batch_episodes": 16,
         "demonstrations_per_batch": 8,
-        "imitation": ImitationSettings(log_std=-2.0),
+        "imitate_successes": True,
+        "imitation": ImitationSettings(learning_rate=6e-3, log_std=-2.0),
         "sac": SacSettings(
+            discount=0.97,
+            trace=0.95,
             target_rate=0.02,
             actor_learning_rate=2e-4,
-            critic_learning_rate=5e-4,
+            critic_learning_rate=1e-3,
             initial_temperature=1e-3,
             target_entropy=-10.0,
             entropy_in_target=False,
-            demonstration_weight=0.3,
+            demonstration_weight=20.0,
             critic_first_updates=100,
             updated_critic_judges=False,
             encoder=Encoder.BOTH,
+            policy_rate=0.02,
         ),
     },
     Preset.SHIP: {
@@ -297,7 +301,7 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
         "hand_over_within": 30,
         "batch_episodes": 16,
         "evaluate_every": 20,
-        "imitation": ImitationSettings(learning_rate=6e-3),
+        "imitation": ImitationSettings(learning_rate=6e-3, policy_rate=0.005),
     },
 }
 

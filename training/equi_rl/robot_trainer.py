@@ -46,12 +46,7 @@ from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.heap import keep_freed_memory
 from equi_rl.nets.agent import build_agent
-from equi_rl.nets.checkpoint import (
-    Checkpoint,
-    load_checkpoint,
-    restore_parameters,
-    save_checkpoint,
-)
+from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from equi_rl.nets.config import reference_config
 from equi_rl.replay import EpisodeMemory, labelled_by_success, stored_episodes
 from equi_rl.robot_config import Preset, RobotRun
@@ -192,7 +187,7 @@ class RobotTrainer:
         task = checkpoint.contract.task
         if task != self.run.task:
             raise RunFolderError(f"{folder} is a run on {task}; it cannot go on as {self.run.task}")
-        restore_parameters(self.learner.actor, checkpoint.tensors, "actor")
+        self.learner.start_from(checkpoint.tensors)
         before = Progress(**checkpoint.extra["progress"])
         for episode in stored_episodes(folder / "memory", checkpoint.extra["episodes_added"]):
             self.memory.add(episode)

@@ -31,6 +31,9 @@ class ImitationSettings:
     learning_rate: float = 1e-3
     final_learning_rate_share: float = 0.05
     """The rate falls along a cosine to this share of itself at the end of the run."""
+    policy_rate: float = 1.0
+    """Share of the trained weights that enters, per update, the policy which plays: 1 plays what
+    is trained; less plays a running mean of it, whose success does not jump."""
     warm_up_updates: int = 50
     gradient_clip: float = 5.0
     label_reach: float = 0.98
@@ -43,6 +46,8 @@ class ImitationSettings:
     def __post_init__(self) -> None:
         if not 0.0 < self.label_reach < 1.0:
             raise ValueError(f"label_reach is {self.label_reach}; it must lie between 0 and 1")
+        if not 0.0 < self.policy_rate <= 1.0:
+            raise ValueError(f"policy_rate is {self.policy_rate}; it must lie in (0, 1]")
 
 
 class ImitationUpdate:

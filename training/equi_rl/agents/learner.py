@@ -8,6 +8,7 @@ reward, optionally beside a demonstration loss.
 from __future__ import annotations
 
 import abc
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,27 +52,47 @@ class Learner(abc.ABC):
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint must hold as plain data."""
 
+    def start_from(self, tensors: Mapping[str, Tensor]) -> None:
+        """Begin with the policy of a checkpoint; refused where that would not be enough."""
+        raise ValueError("this way of learning cannot start from weights alone")
+
     def policy(self) -> ActingPolicy:
         """The policy as it is now."""
         return ActingPolicy.of(self.actor)
 
 
 class ImitationLearner(Learner):
-    """Learns the expert's labels."""
+    """Learns the expert's labels.
+
+    What plays, is evaluated and is exported (`actor`) is a running mean of the trained actor
+    (`ImitationSettings.policy_rate`).
+    """
 
     def __init__(self, actor: Actor, settings: ImitationSettings, planned_updates: int) -> None:
-        self.actor = actor
+        self.actor = copy.deepcopy(actor)
+        self._trained = actor
         self._update = ImitationUpdate(actor, settings, planned_updates)
 
     def update(self, batch: LabelledBatch) -> dict[str, float]:
         """One update by the expert's labels."""
         figures = self._update.step(batch)
-        require_finite(figures, self.actor)
+        require_finite(figures, self._trained)
+        # A mean over all updates at first, so that the weights at the start are soon forgotten.
+        rate = max(self._update.settings.policy_rate, 1.0 / self._update.updates)
+        follow(self.actor, self._trained, rate)
         return figures
 
+    def start_from(self, tensors: Mapping[str, Tensor]) -> None:
+        """Begin with the policy of a checkpoint, and nothing else of it."""
+        restore_parameters(self.actor, tensors, "actor")
+        restore_parameters(self._trained, tensors, "actor")
+
     def tensors(self) -> dict[str, Tensor]:
-        """The optimiser's moments."""
-        return optimiser_tensors(self._update.optimiser, "actor_optimiser")
+        """Trained actor and the optimiser's moments."""
+        return {
+            **named_parameters(self._trained, "trained"),
+            **optimiser_tensors(self._update.optimiser, "actor_optimiser"),
+        }
 
     def state(self) -> dict[str, Any]:
         """Number of updates made."""
@@ -80,12 +101,18 @@ class ImitationLearner(Learner):
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """Continue where the checkpoint was written."""
         restore_parameters(self.actor, tensors, "actor")
+        restore_parameters(self._trained, tensors, "trained")
         restore_optimiser(self._update.optimiser, tensors, "actor_optimiser")
         self._update.updates = int(state["imitation_updates"])
 
 
 class SacLearner(Learner):
-    """Recurrent SAC, after an optional warm start of the actor by imitation."""
+    """Recurrent SAC, after an optional warm start of the actor by imitation.
+
+    What plays, is evaluated and is exported (`actor`) follows the trained actor slowly
+    (`SacSettings.policy_rate`): at a constant learning rate a policy's success jumps from one
+    update to the next, its running mean's does not.
+    """
 
     def __init__(
         self,
@@ -95,7 +122,8 @@ class SacLearner(Learner):
         imitation: ImitationSettings,
         warm_up_updates: int,
     ) -> None:
-        self.actor, self.critic = actor, critic
+        self.actor, self.critic = copy.deepcopy(actor), critic
+        self._trained = actor
         self._sac = SacUpdate(actor, critic, settings)
         self._warm_up = ImitationUpdate(actor, imitation, warm_up_updates)
         self._reach = imitation.label_reach
@@ -104,20 +132,23 @@ class SacLearner(Learner):
         """One update: imitation while the warm start lasts, SAC afterwards."""
         if self._warm_up.updates < self._warm_up.planned_updates:
             figures = self._warm_up.step(batch)
-            require_finite(figures, self.actor)
+            require_finite(figures, self._trained)
+            follow(self.actor, self._trained, 1.0)
             return figures
         labels = batch.expert_actions.clamp(-self._reach, self._reach)
         figures = self._sac.step(batch.episodes, expert_actions=labels)
-        require_finite(figures, self.actor, self._sac.critic)
+        require_finite(figures, self._trained, self._sac.critic)
         # Rewards are at most 1 in all, so a value far outside cannot be an estimate of return.
         if abs(figures["value"]) > MAX_PLAUSIBLE_VALUE:
             raise DivergedError(f"the mean value is {figures['value']:.1f}; returns are at most 1")
+        follow(self.actor, self._trained, self._sac.settings.policy_rate)
         return figures
 
     def tensors(self) -> dict[str, Tensor]:
-        """Target weights, temperature and the optimisers' moments."""
+        """Trained actor, target weights, temperature and the optimisers' moments."""
         sac = self._sac
         return {
+            **named_parameters(self._trained, "trained"),
             **{f"target.{name}": tensor for name, tensor in named_tensors(sac.target)},
             "log_temperature": sac.log_temperature.detach(),
             **optimiser_tensors(sac.actor_optimiser, "actor_optimiser"),
@@ -134,6 +165,7 @@ class SacLearner(Learner):
         """Continue where the checkpoint was written."""
         sac = self._sac
         restore_parameters(self.actor, tensors, "actor")
+        restore_parameters(self._trained, tensors, "trained")
         restore_parameters(sac.critic, tensors, "critic")
         with torch.no_grad():
             for name, tensor in named_tensors(sac.target):
@@ -145,6 +177,18 @@ class SacLearner(Learner):
         restore_optimiser(self._warm_up.optimiser, tensors, "warm_up_optimiser")
         self._warm_up.updates = int(state["imitation_updates"])
         sac.updates = int(state["sac_updates"])
+
+
+def follow(policy: Actor, trained: Actor, rate: float) -> None:
+    """Move the policy that plays a share of the way to the trained actor."""
+    with torch.no_grad():
+        for mine, goal in zip(policy.parameters(), trained.parameters(), strict=True):
+            mine.lerp_(goal, rate)
+
+
+def named_parameters(network: torch.nn.Module, prefix: str) -> dict[str, Tensor]:
+    """Every parameter by name, as `restore_parameters` takes them."""
+    return {f"{prefix}.{name}": value.detach() for name, value in network.named_parameters()}
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, prefix: str) -> dict[str, Tensor]:

@@ -1,0 +1,75 @@
+"""Specification of the SAC learner: what plays follows what is trained."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from equi_rl.agents.imitation import ImitationSettings
+from equi_rl.agents.learner import SacLearner
+from equi_rl.agents.sac import Encoder, SacSettings
+from equi_rl.batch import LabelledBatch
+from equi_rl.nets.agent import build_agent
+from equi_rl.nets.bench_update import random_batch
+from equi_rl.nets.config import tiny_config
+
+
+def a_learner(policy_rate: float, warm_up_updates: int = 0) -> SacLearner:
+    torch.manual_seed(0)
+    actor, critic = build_agent("equivariant", tiny_config())
+    settings = SacSettings(
+        policy_rate=policy_rate, encoder=Encoder.BOTH, updated_critic_judges=False
+    )
+    return SacLearner(actor, critic, settings, ImitationSettings(), warm_up_updates)
+
+
+def a_batch() -> LabelledBatch:
+    episodes = random_batch(tiny_config(), (3, 7, 5), torch.Generator().manual_seed(0))
+    return LabelledBatch(episodes, expert_actions=0.5 * episodes.actions)
+
+
+def trained(learner: SacLearner) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix("trained."): tensor.clone()
+        for name, tensor in learner.tensors().items()
+        if name.startswith("trained.")
+    }
+
+
+def test_the_policy_moves_a_share_of_the_way_to_the_trained_actor():
+    learner = a_learner(policy_rate=0.25)
+    before = copy.deepcopy(dict(learner.actor.named_parameters()))
+    learner.update(a_batch())
+    goals = trained(learner)
+    assert any(not torch.equal(before[name], goal) for name, goal in goals.items())
+    for name, parameter in learner.actor.named_parameters():
+        expected = before[name] + 0.25 * (goals[name] - before[name])
+        torch.testing.assert_close(parameter, expected)
+
+
+@pytest.mark.parametrize(("rate", "warm_up_updates"), [(1.0, 0), (0.01, 1)])
+def test_in_the_warm_start_and_by_default_the_policy_is_the_trained_actor(rate, warm_up_updates):
+    learner = a_learner(rate, warm_up_updates)
+    learner.update(a_batch())
+    goals = trained(learner)
+    for name, parameter in learner.actor.named_parameters():
+        torch.testing.assert_close(parameter, goals[name])
+
+
+def test_a_restored_learner_goes_on_as_the_one_that_was_saved():
+    learner, again = a_learner(0.1), a_learner(0.1)
+    learner.update(a_batch())
+    parameters = {
+        f"{prefix}.{name}": parameter.detach().clone()
+        for prefix, network in (("actor", learner.actor), ("critic", learner.critic))
+        for name, parameter in network.named_parameters()
+    }
+    saved = {name: tensor.clone() for name, tensor in learner.tensors().items()}
+    again.restore({**parameters, **saved}, learner.state())
+    for one in (learner, again):
+        torch.manual_seed(1)
+        one.update(a_batch())
+    for mine, other in zip(learner.actor.parameters(), again.actor.parameters(), strict=True):
+        assert torch.equal(mine, other)
