@@ -6,19 +6,23 @@ before it has two of anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from equi_rl.envs import TASKS
 
 SEEDS = (0, 1)
-ROUNDS = 40
-"""Rounds of a run: 160 episodes of its own and 800 updates of SAC after the warm start."""
+ROUNDS = 20
+"""Rounds of a run: 80 episodes of its own and 400 updates of SAC after the warm start."""
+EVALUATE_EVERY = 5
 STUDIED_TASK = "block_picking"
 """Where choices and ablations are tried."""
 COMPARED_AGENTS = ("equi-rsac", "rsac", "equi-cnn-rsac", "rad-crop-rsac", "drq-shift-rsac")
 
 FAST_CHOICES: dict[str, tuple[str, ...]] = {
     "as_it_is": (),
+    "values_as_strong_as_demonstrations": ("sac.demonstration_weight=1",),
+    "no_own_successes": ("imitate_successes=false",),
+    "newest_weights_play": ("sac.policy_rate=1",),
+    "one_step_targets": ("sac.trace=0", "sac.discount=0.9"),
+    "slow_warm_start": ("imitation.learning_rate=1e-3",),
     "no_warm_start": (
         "warm_up_updates=0",
         "imitation.log_std=null",
@@ -46,7 +50,7 @@ NamedRun = tuple[str, tuple[str, ...]]
 def fast_choices() -> list[NamedRun]:
     """The preset `fast` as it is, and with each of its choices taken back."""
     return [
-        _job(STUDIED_TASK, "equi-rsac", seed, choice, *_set(changes))
+        _job(STUDIED_TASK, "equi-rsac", seed, choice, changes=changes)
         for seed in SEEDS
         for choice, changes in FAST_CHOICES.items()
     ]
@@ -65,19 +69,23 @@ def comparison() -> list[NamedRun]:
 def ablations() -> list[NamedRun]:
     """Another group, no rotation of sampled episodes, fewer demonstrations."""
     return [
-        _job(STUDIED_TASK, "equi-rsac", seed, name, *arguments)
+        _job(STUDIED_TASK, "equi-rsac", seed, name, arguments=arguments)
         for seed in SEEDS
         for name, arguments in ABLATIONS.items()
     ]
 
 
-def _job(task: str, agent: str, seed: int, variant: str, *more: str) -> NamedRun:
-    arguments = (
+def _job(
+    task: str,
+    agent: str,
+    seed: int,
+    variant: str,
+    changes: tuple[str, ...] = (),
+    arguments: tuple[str, ...] = (),
+) -> NamedRun:
+    command = (
         *("robot", "--preset", "fast", "--task", task, "--agent", agent),
-        *("--seed", str(seed), "--rounds", str(ROUNDS), *more),
+        *("--seed", str(seed), "--rounds", str(ROUNDS), *arguments),
+        *("--set", f"evaluate_every={EVALUATE_EVERY}", *changes),
     )
-    return f"{task}/{agent}/{variant}/seed-{seed}", arguments
-
-
-def _set(changes: tuple[str, ...]) -> Iterator[str]:
-    return iter(("--set", *changes) if changes else ())
+    return f"{task}/{agent}/{variant}/seed-{seed}", command
