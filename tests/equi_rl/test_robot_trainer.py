@@ -96,6 +96,11 @@ def test_a_run_can_start_from_what_an_earlier_one_has_learnt_and_seen(tmp_path):
     assert second.progress.environment_steps > first.progress.environment_steps
     assert second.progress.seconds > first.progress.seconds
     assert sorted((tmp_path / "first" / "memory").iterdir()) == kept
+    with (tmp_path / "second" / "progress.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["rounds"] for row in rows] == ["-5", "-3", "-1", "0", "2"]
+    updates = [int(row["updates"]) for row in rows]
+    assert updates == sorted(updates)
 
     foreign = robot_run(
         "block_pulling", Preset.SHIP, warm_up_updates=0, continues=str(tmp_path / "first")

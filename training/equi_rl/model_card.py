@@ -5,6 +5,7 @@ Every figure is read from the contract or the evaluation, or measured on the exp
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -112,9 +113,10 @@ def _measured(contract: PolicyContract, evaluation: Evaluation | None) -> list[s
     ]
     for name, rate, length in evaluation.rows():
         low, high = rate.interval
+        steps = "-" if math.isnan(length) else f"{length:.1f}"
         lines.append(
             f"| {name} | {rate.rate:.3f} ({rate.successes}/{rate.episodes}) |"
-            f" {low:.3f} to {high:.3f} | {length:.1f} |"
+            f" {low:.3f} to {high:.3f} | {steps} |"
         )
     failures = [f"{reason} ({count})" for reason, count in evaluation.failures.items()]
     return [*lines, "", f"Failures: {', '.join(failures) or 'none'}."]
@@ -161,7 +163,8 @@ def draw_curve(run_folder: Path, model: Path) -> None:
     )
     axis.plot(steps, [rate.rate for rate in rates], color="#1b6ca8", marker="o", markersize=3)
     axis.set_xlabel("environment steps (demonstrations included)", fontsize=8)
-    axis.set_ylabel(f"success, {rates[0].episodes} greedy episodes" if rates else "", fontsize=8)
+    counts = " or ".join(str(count) for count in sorted({rate.episodes for rate in rates}))
+    axis.set_ylabel(f"success, {counts} greedy episodes", fontsize=8)
     axis.set_ylim(-0.02, 1.02)
     axis.set_xlim(left=0)
     axis.grid(alpha=0.3)

@@ -194,6 +194,12 @@ class RobotTrainer:
         self.progress.updates = before.updates
         self.progress.environment_steps = before.environment_steps
         self.progress.episodes = before.episodes
+        # The learning curve goes on as well; rounds before this run's own count below zero.
+        earlier = RunFolder(folder)
+        rows = [row for row in earlier.read_progress() if int(row["rounds"]) <= before.rounds]
+        self.folder.append_progress(
+            [{**row, "rounds": int(row["rounds"]) - before.rounds - 1} for row in rows]
+        )
         return before.seconds
 
     def _round(self, collector: Collector) -> dict[str, float]:
@@ -323,7 +329,7 @@ class RobotTrainer:
         checkpoint = newest_checkpoint(self.folder.path)
         if checkpoint is None:
             self.memory.restore(0)
-            self.folder.cut_progress("rounds", -1)
+            self.folder.drop_progress()
             return
         extra = checkpoint.extra
         self.learner.restore(checkpoint.tensors, extra["learner"])

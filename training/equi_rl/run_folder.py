@@ -121,7 +121,11 @@ class RunFolder:
         if kept:
             write_atomically(self._progress, _as_csv(kept, header=True))
         else:
-            self._progress.unlink(missing_ok=True)
+            self.drop_progress()
+
+    def drop_progress(self) -> None:
+        """Forget every row."""
+        self._progress.unlink(missing_ok=True)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Mark the run as finished."""
