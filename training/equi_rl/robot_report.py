@@ -209,7 +209,8 @@ def _draw(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) -> None:
             colour = AGENT_STYLES.get(curve.agent, ("", "#444444"))[1]
             colour = next(spare) if curve.is_variant else colour
             mean, deviation = curve.success.mean(axis=0), curve.success.std(axis=0)
-            label = f"{curve.label} ({len(curve.seeds)} seeds)"
+            count = len(curve.seeds)
+            label = f"{curve.label} ({count} {'seed' if count == 1 else 'seeds'})"
             thousands = curve.steps / 1e3
             axis.plot(thousands, mean, color=colour, label=label, linewidth=1.6)
             axis.fill_between(
@@ -225,7 +226,7 @@ def _draw(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) -> None:
         axis.set_ylim(-0.02, 1.02)
         axis.grid(alpha=0.3)
         axis.tick_params(labelsize=8)
-        axis.legend(fontsize=7, loc="lower right")
+        axis.legend(fontsize=7, loc="best")
     axes[0][0].set_ylabel("success, greedy evaluation", fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
