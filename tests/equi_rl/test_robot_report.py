@@ -45,7 +45,7 @@ def test_agents_are_compared_where_the_shortest_curve_ends(tmp_path):
         for line in table.splitlines()
         if line.startswith("| block_picking")
     }
-    assert equal == {"RSAC": "0.60 ± 0.00 (200)", "Equi-RSAC": "0.60 ± 0.00 (200)"}
+    assert equal == {"RSAC": "0.60 (200)", "Equi-RSAC": "0.60 (200)"}
 
 
 def test_presets_and_ablations_are_kept_apart(tmp_path):

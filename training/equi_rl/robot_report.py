@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -184,11 +185,12 @@ def _table(panels: dict[Panel, list[RobotCurve]]) -> list[str]:
         common = min(float(curve.steps[-1]) for curve in curves)
         for curve in curves:
             equal = curve.success_at(common)
+            spread = f" ± {equal.std():.2f}" if len(equal) > 1 else ""
             minutes = ", ".join(f"{seconds / 60:.0f}" for seconds in curve.seconds)
             lines.append(
                 f"| {task} | {preset} | {curve.label} | {len(curve.seeds)} |"
                 f" {curve.steps[-1]:,.0f} | {curve.updates:,} | {curve.last} |"
-                f" {equal.mean():.2f} ± {equal.std():.2f} ({common:,.0f}) |"
+                f" {equal.mean():.2f}{spread} ({common:,.0f}) |"
                 f" {curve.success.max(axis=1).mean():.2f} | {minutes} |"
             )
     return lines
@@ -204,7 +206,8 @@ def _draw(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) -> None:
         1, len(tasks), figsize=(4.0 * len(tasks) + 0.6, 3.1), squeeze=False, sharey=True
     )
     for axis, (task, curves) in zip(axes[0], sorted(tasks.items()), strict=True):
-        spare = iter(_VARIANT_COLOURS * len(curves))
+        taken = {AGENT_STYLES[c.agent][1] for c in curves if c.agent in AGENT_STYLES}
+        spare = cycle(colour for colour in _VARIANT_COLOURS if colour not in taken)
         for curve in curves:
             colour = AGENT_STYLES.get(curve.agent, ("", "#444444"))[1]
             colour = next(spare) if curve.is_variant else colour
