@@ -73,3 +73,8 @@ def test_a_restored_learner_goes_on_as_the_one_that_was_saved():
         one.update(a_batch())
     for mine, other in zip(learner.actor.parameters(), again.actor.parameters(), strict=True):
         assert torch.equal(mine, other)
+
+
+def test_a_policy_that_never_follows_is_refused():
+    with pytest.raises(ValueError, match=r"policy_rate is 0\.0"):
+        a_learner(policy_rate=0.0)

@@ -73,6 +73,10 @@ class SacSettings:
         for name in ("trace", "target_rate", "policy_rate"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        if self.policy_rate == 0.0:
+            raise ValueError(
+                "policy_rate is 0.0; it must be above 0, or what is learnt never plays"
+            )
         if self.encoder is not Encoder.SEPARATE and self.updated_critic_judges:
             raise ValueError(
                 "updated_critic_judges needs the encoder 'separate': a shared one is updated last"
