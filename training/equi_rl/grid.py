@@ -29,6 +29,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from equi_rl.carflag_settings import settings_grid
 from equi_rl.experiments import carflag_grid
 from equi_rl.robot_experiments import ablations, comparison, fast_choices
 from equi_rl.run_folder import RunFolder
@@ -61,6 +62,7 @@ class Job:
 
 GRIDS: dict[str, Callable[[], list[Job]]] = {
     "carflag": lambda: [Job(run.name, run.arguments()) for run in carflag_grid()],
+    "line-settings": lambda: [Job(*run) for run in settings_grid()],
     "fast-choices": lambda: [Job(*run) for run in fast_choices()],
     "comparison": lambda: [Job(*run) for run in comparison()],
     "ablations": lambda: [Job(*run) for run in ablations()],
@@ -74,9 +76,12 @@ class GridCommand:
     Example: equi-grid carflag --folder runs/carflag --workers 2
     """
 
-    grid: tyro.conf.Positional[Literal["carflag", "fast-choices", "comparison", "ablations"]]
-    """carflag: the paper's grid worlds. On robot tasks: fast-choices, what each choice of the
-    preset fast brings; comparison of agents; ablations."""
+    grid: tyro.conf.Positional[
+        Literal["carflag", "line-settings", "fast-choices", "comparison", "ablations"]
+    ]
+    """carflag: the paper's grid worlds. line-settings: both agents on the line with
+    hyper-parameters drawn at random. On robot tasks: fast-choices, what each choice of the preset
+    fast brings; comparison of agents; ablations."""
     folder: Path
     """Folder of all runs of the grid."""
     workers: int = 2

@@ -5,8 +5,9 @@
     equi-report --runs runs/more --curves docs/carflag_curves.csv --out docs    # add some runs
 
 For CarFlag it writes ``carflag_curves.csv`` (every evaluation), ``carflag_costs.csv`` (steps and
-time) and ``carflag_results.md`` (tables), for robot tasks ``robot_results.md``, and figures in
-``images/``. Curves show the mean over seeds and one standard deviation.
+time) and ``carflag_results.md`` (tables), for robot tasks ``robot_curves.csv`` and
+``robot_results.md``, and figures in ``images/``. Curves show the mean over seeds and one standard
+deviation.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from equi_rl.curves import (
 from equi_rl.envs.carflag import CarFlag1D, CarFlag2D, World
 from equi_rl.envs.carflag_bounds import best_success
 from equi_rl.experiments import MAIN_1D_SIZE, MAIN_2D_SIZE, OFFSETS_1D, OFFSETS_1D_SIZE, OFFSETS_2D
-from equi_rl.robot_report import collect_robot_runs, write_robot_report
+from equi_rl.robot_curves import EvaluatedRun, collect_robot_runs, join_runs, read_robot_runs
+from equi_rl.robot_report import CURVES_NAME, write_robot_report
 from equi_rl.run_folder import RunFolderError
 
 LOGGER = logging.getLogger(__name__)
@@ -67,12 +69,13 @@ class ReportCommand:
     """
 
     out: Path
-    """Folder for carflag_curves.csv, carflag_costs.csv, carflag_results.md and images/."""
+    """Folder for tables and images/."""
     runs: Path | None = None
     """Folder with run folders, searched in depth."""
-    curves: Path | None = None
-    """A carflag_curves.csv of an earlier report; what --runs holds of the same worlds and agents
-    takes its place. Costs are read from the carflag_costs.csv beside it."""
+    curves: tuple[Path, ...] = ()
+    """carflag_curves.csv, robot_curves.csv or both of an earlier report; what --runs holds of the
+    same CarFlag world and agent, or the same robot run, takes its place. Costs are read from the
+    carflag_costs.csv beside it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     command = tyro.cli(ReportCommand, prog="equi-report", description=__doc__, args=arguments)
     try:
-        if command.runs is None and command.curves is None:
+        if command.runs is None and not command.curves:
             raise CurvesError("give --runs, --curves, or both")
         for path in _write_all(command):
             LOGGER.info("wrote %s", path)
@@ -94,19 +97,23 @@ def _write_all(command: ReportCommand) -> list[Path]:
     """Reports of every family of runs that is found."""
     curves: dict[Case, Curves] = {}
     costs: dict[tuple[str, int, str], Cost] = {}
-    if command.curves is not None:
-        curves = read_csv(command.curves)
-        costs = {cost.kind: cost for cost in read_costs(command.curves.with_name(COSTS_NAME))}
-    written: list[Path] = []
+    robot_runs: list[EvaluatedRun] = []
+    for path in command.curves:
+        if path.name == CURVES_NAME:
+            robot_runs = join_runs(robot_runs, read_robot_runs(path))
+        else:
+            curves |= read_csv(path)
+            costs |= {cost.kind: cost for cost in read_costs(path.with_name(COSTS_NAME))}
     if command.runs is not None:
-        panels = collect_robot_runs(command.runs)
-        written += write_robot_report(panels, command.out) if panels else []
+        found = collect_robot_runs(command.runs)
+        robot_runs = join_runs(robot_runs, found)
         try:
             curves |= collect(command.runs)
         except CurvesError:
-            if not panels:
+            if not found:
                 raise
         costs |= {cost.kind: cost for cost in collect_costs(command.runs)}
+    written = write_robot_report(robot_runs, command.out) if robot_runs else []
     return written + (write_report(curves, command.out, list(costs.values())) if curves else [])
 
 

@@ -1,0 +1,169 @@
+"""Both agents on the line with the same randomly drawn hyper-parameters: how far the lead holds.
+
+    equi-grid line-settings --folder runs/settings --workers 2
+    python -m equi_rl.carflag_settings --runs runs/settings --out training/docs
+
+Every setting is drawn at random around the tuned one and given to both agents, on lines of both
+lengths, with seeds that no published curve uses. The table says, for each, how many steps either
+agent needs. So each agent can be judged at its own best, found with equal effort, and not only at a
+setting that was found with one of them.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from equi_rl.agents.a2c import A2CConfig
+from equi_rl.carflag_run import CarFlagRun
+from equi_rl.curves import Case, Curves, CurvesError, collect
+from equi_rl.experiments import MAIN_1D_SIZE, OTHER_1D_SIZE
+
+SETTINGS = 16
+STEPS = 320_000
+SEEDS = (200, 201, 202, 203)
+LEVEL = 0.95
+_SIZES = (MAIN_1D_SIZE, OTHER_1D_SIZE)
+_DRAWS_SEED = 20_23
+
+
+def line_settings() -> list[A2CConfig]:
+    """The settings that are tried, the tuned one first."""
+    generator = np.random.default_rng(_DRAWS_SEED)
+
+    def log_uniform(low: float, high: float) -> float:
+        return float(f"{math.exp(generator.uniform(math.log(low), math.log(high))):.2g}")
+
+    drawn = [
+        A2CConfig(
+            learning_rate=log_uniform(1.5e-3, 1e-2),
+            entropy_weight=log_uniform(0.003, 0.03),
+            value_weight=log_uniform(0.25, 2.0),
+            return_mix=float(generator.choice((0.9, 0.95, 1.0))),
+            forget_bias=float(generator.choice((1.0, 3.0))),
+            rms_correction=bool(generator.integers(2)),
+        )
+        for _ in range(SETTINGS - 1)
+    ]
+    return [A2CConfig(), *drawn]
+
+
+def settings_grid() -> list[tuple[str, tuple[str, ...]]]:
+    """Names and ``equi-train`` arguments of all runs."""
+    return [
+        (f"setting-{number:02d}/{run.name}", run.arguments())
+        for number, a2c in enumerate(line_settings())
+        for size in _SIZES
+        for run in (
+            CarFlagRun("carflag-1d", "equi-ra2c", size, 0, SEEDS, STEPS, STEPS // 40, a2c=a2c),
+            CarFlagRun("carflag-1d", "ra2c", size, 0, SEEDS, STEPS, STEPS // 40, a2c=a2c),
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class SettingsCommand:
+    """Write carflag_settings.md: what both agents need with each setting."""
+
+    runs: Path
+    """Folder of ``equi-grid line-settings``."""
+    out: Path
+    """Folder for the table."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Median steps to LEVEL of both agents in one world with one setting; inf where not reached."""
+
+    equivariant: float
+    plain: float
+
+    @property
+    def text(self) -> str:
+        """Three cells of a table."""
+        return f"{_thousands(self.equivariant)} | {_thousands(self.plain)} | {self.ratio_text}"
+
+    @property
+    def sentence(self) -> str:
+        """Both and their ratio in words."""
+        both = f"{_thousands(self.equivariant)} against {_thousands(self.plain)}"
+        return f"{both} (ratio {self.ratio_text})"
+
+    @property
+    def ratio_text(self) -> str:
+        """Plain over equivariant; a bound where one of them did not get there."""
+        if math.isinf(self.equivariant) and math.isinf(self.plain):
+            return "-"
+        ratio = min(self.plain, STEPS) / min(self.equivariant, STEPS)
+        sign = "> " if math.isinf(self.plain) else "< " if math.isinf(self.equivariant) else ""
+        return f"{sign}{ratio:.1f}"
+
+
+def outcome(curves: dict[Case, Curves], size: int) -> Outcome:
+    """What both agents needed on the line of a size."""
+    cases = [curves[Case("carflag-1d", size, 0, agent)] for agent in ("equi-ra2c", "ra2c")]
+    return Outcome(*(float(np.median(case.steps_to(LEVEL))) for case in cases))
+
+
+def table(outcomes: Sequence[dict[int, Outcome]]) -> list[str]:
+    """Markdown, one row per setting, then what follows from all of them."""
+    heads = " | ".join(f"{s} apart: Equi-RA2C | RA2C | ratio" for s in _SIZES)
+    lines = [
+        "<!-- written by python -m equi_rl.carflag_settings -->",
+        f"Median steps of {len(SEEDS)} seeds to a success of {LEVEL}, within {_thousands(STEPS)}.",
+        "",
+        f"| rate | entropy | value | lambda | forget | corrected | {heads} |",
+        "|" + "---|" * (6 + 3 * len(_SIZES)),
+    ]
+    for a2c, by_size in zip(line_settings(), outcomes, strict=True):
+        own = (a2c.learning_rate, a2c.entropy_weight, a2c.value_weight, a2c.return_mix)
+        cells = [*(f"{value:g}" for value in own), f"{a2c.forget_bias:g}"]
+        cells += ["yes" if a2c.rms_correction else "no", *(by_size[s].text for s in _SIZES)]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines.append("")
+    for size in _SIZES:
+        here = [by_size[size] for by_size in outcomes]
+        fewer = sum(o.equivariant < o.plain for o in here)
+        more = sum(o.equivariant > o.plain for o in here)
+        best = Outcome(min(o.equivariant for o in here), min(o.plain for o in here))
+        middle = Outcome(
+            float(np.median([o.equivariant for o in here])),
+            float(np.median([o.plain for o in here])),
+        )
+        lines.append(
+            f"- {size} apart: Equi-RA2C needs fewer steps with {fewer} of {len(here)} settings and"
+            f" more with {more}. Each agent at its own best: {best.sentence}. At the median of all"
+            f" settings: {middle.sentence}."
+        )
+    return lines
+
+
+def _thousands(steps: float) -> str:
+    return "not reached" if math.isinf(steps) else f"{steps / 1000:.0f}k"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit status."""
+    command = tyro.cli(SettingsCommand, description=__doc__, args=arguments)
+    try:
+        outcomes = []
+        for number in range(SETTINGS):
+            curves = collect(command.runs / f"setting-{number:02d}")
+            outcomes.append({size: outcome(curves, size) for size in _SIZES})
+    except (CurvesError, KeyError) as error:
+        sys.stderr.write(f"carflag_settings: the grid is not finished: {error}\n")
+        return 2
+    path = command.out / "carflag_settings.md"
+    path.write_text("\n".join(table(outcomes)) + "\n")
+    sys.stdout.write(f"wrote {path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
