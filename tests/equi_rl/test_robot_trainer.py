@@ -11,7 +11,7 @@ import torch
 from equi_core.statistics import SuccessRate
 from equi_rl import robot_trainer
 from equi_rl.agents.learner import DivergedError, require_finite
-from equi_rl.agents.sac import Encoder
+from equi_rl.agents.sac_settings import Encoder
 from equi_rl.nets.checkpoint import load_checkpoint
 from equi_rl.replay import Episode
 from equi_rl.robot_config import AGENTS, Preset, RobotConfigError, robot_run, with_settings

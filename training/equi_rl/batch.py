@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from equi_rl import augment
-from equi_rl.agents.sac import EpisodeBatch
+from equi_rl.agents.episode_batch import EpisodeBatch
 from equi_rl.nets.packing import EpisodeLayout
 from equi_rl.pixels import turn_into
 from equi_rl.replay import DEPTH_STEP_M, Episode

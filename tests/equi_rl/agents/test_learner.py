@@ -9,7 +9,7 @@ import torch
 
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.learner import SacLearner
-from equi_rl.agents.sac import Encoder, SacSettings
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.batch import LabelledBatch
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.bench_update import random_batch

@@ -8,15 +8,10 @@ import dataclasses
 import pytest
 import torch
 
-from equi_rl.agents.sac import (
-    Encoder,
-    EpisodeBatch,
-    SacSettings,
-    SacUpdate,
-    follow_target,
-    lambda_returns,
-    mean_over_copies,
-)
+from equi_rl.agents.episode_batch import EpisodeBatch
+from equi_rl.agents.returns import lambda_returns, mean_over_copies
+from equi_rl.agents.sac import SacUpdate, follow_target
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.nets import dense
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.bench_update import EscnnUpdate, pad, random_batch, update_operations
@@ -108,7 +103,7 @@ def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):
 
 
 def _clock():
-    from equi_rl.agents.sac import PartClock
+    from equi_rl.agents.part_clock import PartClock
 
     return PartClock()
 

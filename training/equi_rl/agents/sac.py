@@ -24,118 +24,18 @@ encoder.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import Enum
-
 import torch
 from torch import Tensor
 
+from equi_rl.agents.episode_batch import EpisodeBatch
+from equi_rl.agents.part_clock import PartClock
+from equi_rl.agents.returns import lambda_returns, mean_over_copies
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.nets import dense
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.distributions import sample, squash
 from equi_rl.nets.networks import Actor, ActorWeights, Critic, CriticWeights
 from equi_rl.nets.packing import EpisodeLayout
-
-
-class Encoder(str, Enum):
-    """Whose loss trains the picture encoder."""
-
-    SEPARATE = "separate"  # actor and critic have one each
-    CRITIC = "critic"  # one for both, trained by the critic's loss
-    BOTH = "both"  # one for both, trained by both losses
-
-
-@dataclass(frozen=True)
-class SacSettings:
-    """Hyper-parameters; the defaults are the paper's."""
-
-    discount: float = 0.9
-    trace: float = 0.0  # lambda: how much of the future is taken from what followed, not from V'
-    target_rate: float = 0.005  # share of the new weights that enters the target per update
-    actor_learning_rate: float = 3e-4
-    critic_learning_rate: float = 3e-4
-    temperature_learning_rate: float = 1e-3
-    initial_temperature: float = 0.1
-    target_entropy: float = -5.0
-    entropy_in_target: bool = True
-    demonstration_weight: float = 0.0  # of |policy's mean - expert's action|^2 in the actor's loss
-    critic_first_updates: int = 0  # so long the actor follows demonstrations and no values yet
-    updated_critic_judges: bool = True  # False: the critic's own pass is reused, 10 % faster
-    encoder: Encoder = Encoder.SEPARATE
-    policy_rate: float = 1.0  # share of the actor's new weights that enters the policy per update
-
-    def __post_init__(self) -> None:
-        if self.critic_first_updates and not self.demonstration_weight:
-            raise ValueError("critic_first_updates needs a demonstration_weight to go by meanwhile")
-        for name in ("trace", "target_rate", "policy_rate"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        if self.policy_rate == 0.0:
-            raise ValueError(
-                "policy_rate is 0.0; it must be above 0, or what is learnt never plays"
-            )
-        if self.encoder is not Encoder.SEPARATE and self.updated_critic_judges:
-            raise ValueError(
-                "updated_critic_judges needs the encoder 'separate': a shared one is updated last"
-            )
-
-
-@dataclass(frozen=True)
-class EpisodeBatch:
-    """Packed episodes; see EpisodeLayout for the order of frames (F) and transitions (D).
-
-    Attributes:
-        layout: which frame and transition belongs where.
-        depth_m: (F, S, S) depth [m], any floating type.
-        holding: (F,) holding flag, 0 or 1.
-        actions: (D, 5) executed actions in policy units.
-        rewards: (D,).
-        terminated: (D,) 1 where the episode truly ended; a time-out is 0 and bootstraps.
-        moment: (D,) equal numbers mark augmented copies of one transition, which share the mean of
-            their targets (DrQ); None: no copies.
-    """
-
-    layout: EpisodeLayout
-    depth_m: Tensor
-    holding: Tensor
-    actions: Tensor
-    rewards: Tensor
-    terminated: Tensor
-    moment: Tensor | None = None
-
-    def __post_init__(self) -> None:
-        frames, steps = self.layout.n_frames, self.layout.n_steps
-        for name, wanted in (
-            ("depth_m", frames),
-            ("holding", frames),
-            ("actions", steps),
-            ("rewards", steps),
-            ("terminated", steps),
-        ):
-            if len(getattr(self, name)) != wanted:
-                raise ArchitectureError(
-                    f"batch.{name} has {len(getattr(self, name))} rows; the layout has {wanted}"
-                )
-
-
-@dataclass
-class PartClock:
-    """Adds up wall time per named part of an update."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Time the enclosed block."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = time.perf_counter() - start
-            self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
 
 class SacUpdate:
@@ -348,33 +248,6 @@ class SacUpdate:
         return history
 
 
-def lambda_returns(
-    rewards: Tensor, goes_on: Tensor, following: Tensor, trace: float, layout: EpisodeLayout
-) -> Tensor:
-    """Returns y_t (D,) = r_t + goes_on_t ((1 - trace) following_t + trace y_{t+1}).
-
-    Args:
-        rewards: (D,).
-        goes_on: (D,) discount, zero where the episode ended.
-        following: (D,) value V' of the history after each transition; the last of an episode that
-            ran out of time rests on it alone.
-        trace: lambda, between 0 and 1.
-        layout: which transition follows which.
-    """
-    if not trace:
-        return rewards + goes_on * following
-    counts = layout.step_counts.tolist()
-    steps = zip(*(tensor.split(counts) for tensor in (rewards, goes_on, following)), strict=True)
-    returns: list[Tensor] = []
-    for reward, factor, ahead in reversed(list(steps)):
-        if returns:  # episodes that have a next step come first
-            longer = len(returns[-1])
-            mixed = torch.lerp(ahead[:longer], returns[-1], trace)
-            ahead = torch.cat([mixed, ahead[longer:]])
-        returns.append(reward + factor * ahead)
-    return torch.cat(returns[::-1])
-
-
 def share_encoder(actor: Actor, critic: Critic) -> None:
     """Give both networks the actor's picture encoder; refuses networks of different kinds."""
     names = ("encoder_channels", "encoder_kernels", "encoder_strides", "equivariant_encoder")
@@ -385,14 +258,6 @@ def share_encoder(actor: Actor, critic: Critic) -> None:
                 f" {getattr(critic.config, name)!r}; use the encoder 'separate'"
             )
     critic.history.encoder = actor.history.encoder
-
-
-def mean_over_copies(values: Tensor, moment: Tensor) -> Tensor:
-    """Each of ``values`` (D,) replaced by the mean of those with the same ``moment`` (D,)."""
-    count = int(moment.max()) + 1
-    total = values.new_zeros(count).index_add_(0, moment, values)
-    copies = values.new_zeros(count).index_add_(0, moment, torch.ones_like(values))
-    return (total / copies)[moment]
 
 
 def follow_target(target: CriticWeights, newest: CriticWeights, rate: float) -> None:

@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from equi_rl.agents.sac import PartClock, SacUpdate
+from equi_rl.agents.part_clock import PartClock
+from equi_rl.agents.sac import SacUpdate
 from equi_rl.batch import collate
 from equi_rl.heap import keep_freed_memory
 from equi_rl.nets.agent import build_agent

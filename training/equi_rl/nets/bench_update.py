@@ -22,7 +22,10 @@ from rich.progress import Progress
 from rich.table import Table
 from torch import Tensor
 
-from equi_rl.agents.sac import EpisodeBatch, PartClock, SacSettings, SacUpdate
+from equi_rl.agents.episode_batch import EpisodeBatch
+from equi_rl.agents.part_clock import PartClock
+from equi_rl.agents.sac import SacUpdate
+from equi_rl.agents.sac_settings import SacSettings
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.config import GROUP_CHOICES, Combination, NetworkConfig, reference_config
 from equi_rl.nets.distributions import sample
