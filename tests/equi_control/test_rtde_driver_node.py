@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -197,3 +198,15 @@ def test_a_wrong_parameter_is_refused_by_name(ros_domain_id: int, processes: Any
 
     assert node.wait_for_exit(PATIENCE_S) == 1
     assert "max_speed_m_s" in node.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_node_in_order(
+    robot: RobotOverRos, driver_node: Any, number: signal.Signals
+) -> None:
+    robot.state(lambda state: True)
+
+    driver_node.signal_alone(number)
+
+    assert driver_node.wait_for_exit(PATIENCE_S) == 0
+    assert "Traceback" not in driver_node.output

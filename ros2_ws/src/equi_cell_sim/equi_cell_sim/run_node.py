@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from equi_core.end_request import HEARD_WITHIN_S, EndRequest
 
 
 def run_node(make: Callable[[], Node], args: list[str] | None = None) -> int:
     """Spin a node until Ctrl-C or a shutdown of the graph; returns the exit status."""
-    rclpy.init(args=args)
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    end = EndRequest()
+    end.listen()
+    executor = SingleThreadedExecutor()
     node = None
     try:
         node = make()
-        rclpy.spin(node)
+        executor.add_node(node)
+        end.repeat(lambda: executor.spin_once(timeout_sec=HEARD_WITHIN_S))
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except RuntimeError:
-        # A shutdown in the middle of taking a message shows as an error of the binding.
-        if rclpy.ok():
-            raise
     finally:
+        end.ignore()
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()

@@ -30,8 +30,9 @@ from equi_interfaces.srv import ResetEpisode, ResetFault
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from rclpy.time import Time as RosTime
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -42,6 +43,7 @@ from equi_control.driver_state import DriverState, FaultCode
 from equi_control.link_config import LinkError
 from equi_control.parameters import read_config
 from equi_control.steps import StepCommand, StepReport
+from equi_core.end_request import HEARD_WITHIN_S, EndRequest
 
 _POLL_PERIOD_S = 0.01
 _DIAGNOSTICS_PERIOD_S = 1.0
@@ -259,17 +261,23 @@ class RtdeDriverNode(Node):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point: stops the arm on the way out, whatever the reason."""
-    rclpy.init(args=None if arguments is None else list(arguments))
+    words = None if arguments is None else list(arguments)
+    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
+    end = EndRequest()
+    end.listen()
+    executor = SingleThreadedExecutor()
     node: RtdeDriverNode | None = None
     try:
         node = RtdeDriverNode()
-        rclpy.spin(node)
+        executor.add_node(node)
+        end.repeat(lambda: executor.spin_once(timeout_sec=HEARD_WITHIN_S))
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except (ValueError, LinkError) as error:
         rclpy.logging.get_logger("rtde_driver").fatal(str(error))
         return 1
     finally:
+        end.ignore()
         if node is not None:
             node.driver.close()
             node.destroy_node()

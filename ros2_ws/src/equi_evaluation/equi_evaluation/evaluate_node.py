@@ -47,7 +47,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from equi_evaluation.end_request import EndRequest
+from equi_core.end_request import EndRequest
 from equi_evaluation.episode_facts import EpisodeFacts
 from equi_evaluation.episode_record import EpisodeRecord, PictureError, jpeg, rgb_picture
 from equi_evaluation.evaluate_options import EvaluateOptions, parse

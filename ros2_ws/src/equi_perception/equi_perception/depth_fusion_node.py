@@ -23,12 +23,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from equi_interfaces.msg import Observation, PerceptionStatus, RobotState
 from equi_interfaces.srv import ResetEpisode
 from geometry_msgs.msg import Point
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Image, PointCloud2
 
 from equi_core.calibration import CalibrationError, CellCalibration
 from equi_core.contract import ContractError, PolicyContract
+from equi_core.end_request import HEARD_WITHIN_S, EndRequest
 from equi_core.observation import ObservationError
 from equi_perception import qos
 from equi_perception.cloud_layout import Cloud, CloudLayoutError
@@ -347,21 +349,22 @@ def _time(nanoseconds: int) -> Time:
 
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    rclpy.init(args=args)
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    end = EndRequest()
+    end.listen()
+    executor = SingleThreadedExecutor()
     node = None
     try:
         node = DepthFusionNode()
-        rclpy.spin(node)
+        executor.add_node(node)
+        end.repeat(lambda: executor.spin_once(timeout_sec=HEARD_WITHIN_S))
     except (ContractError, CalibrationError) as error:
         rclpy.logging.get_logger("depth_fusion").fatal(f"refused to start: {error}")
         return REFUSED_EXIT_CODE
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except RuntimeError:
-        # A shutdown in the middle of taking a message shows as an error of the binding.
-        if rclpy.ok():
-            raise
     finally:
+        end.ignore()
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()

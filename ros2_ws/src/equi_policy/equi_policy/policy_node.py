@@ -30,11 +30,13 @@ from equi_interfaces.msg import (
     SafetyStatus,
 )
 from equi_interfaces.srv import ResetEpisode
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from equi_core.action import MetricDelta
 from equi_core.contract import ContractError
+from equi_core.end_request import HEARD_WITHIN_S, EndRequest
 from equi_policy import qos
 from equi_policy.deployed_policy import DeployedPolicy
 from equi_policy.episode_server_node import EpisodeServer
@@ -300,21 +302,22 @@ def _nanoseconds(stamp: Time) -> int:
 
 def run_node(make: Any, name: str, args: list[str] | None = None) -> int:
     """Start a policy node and spin it until shutdown; a model that must not run is refused."""
-    rclpy.init(args=args)
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    end = EndRequest()
+    end.listen()
+    executor = SingleThreadedExecutor()
     node = None
     try:
         node = make()
-        rclpy.spin(node)
+        executor.add_node(node)
+        end.repeat(lambda: executor.spin_once(timeout_sec=HEARD_WITHIN_S))
     except (ContractError, PolicyError) as error:
         rclpy.logging.get_logger(name).fatal(f"refused to start: {error}")
         return REFUSED_EXIT_CODE
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except RuntimeError:
-        # A shutdown in the middle of taking a message shows as an error of the binding.
-        if rclpy.ok():
-            raise
     finally:
+        end.ignore()
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()

@@ -10,9 +10,12 @@ remembered, and raised at the next place that can bear it.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+HEARD_WITHIN_S = 0.1
+"""How long a node may wait for something to do before it looks for a signal again [s]."""
 
 
 class EndRequest:
@@ -43,6 +46,16 @@ class EndRequest:
             self._sheltered = before
         if not before:
             self.check()
+
+    def repeat(self, step: Callable[[], object]) -> None:
+        """Take one step after the other until a signal is heard; the last one is finished."""
+        before, self._sheltered = self._sheltered, True
+        try:
+            while not self._heard:
+                step()
+            self._heard = False
+        finally:
+            self._sheltered = before
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if a signal was heard since it was last raised."""

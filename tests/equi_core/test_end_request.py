@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from equi_evaluation.end_request import EndRequest
+from equi_core.end_request import EndRequest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -99,6 +99,29 @@ def test_while_the_end_is_under_way_signals_change_nothing(end: EndRequest) -> N
 
     send()
     with end.shelter():
+        send()
+
+
+def test_steps_are_repeated_until_a_signal_and_the_last_one_is_finished(end: EndRequest) -> None:
+    done: list[str] = []
+
+    def step() -> None:
+        if len(done) == 4:
+            send()
+        done.append("finished")
+
+    end.repeat(step)
+    assert len(done) == 5
+    end.check()  # the request was granted: nothing is left to raise
+
+
+def test_a_step_that_fails_ends_the_repetition(end: EndRequest) -> None:
+    def step() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        end.repeat(step)
+    with pytest.raises(KeyboardInterrupt):
         send()
 
 
