@@ -82,3 +82,23 @@ def test_there_must_be_somebody_to_hand_over_to(env, untrained):
 def test_comparisons_see_no_more_of_the_expert_than_its_demonstrations():
     with pytest.raises(RobotConfigError, match="hand_over_within is 5"):
         robot_run("block_picking", Preset.FAST, hand_over_within=5)
+
+
+def test_a_better_policy_is_left_alone_for_longer():
+    run = robot_run(
+        "block_picking", Preset.SHIP, rounds=20, hand_over_within=30, hand_over_grows_to=50
+    )
+    assert [run.hand_over_in(done) for done in (0, 10, 19, 20)] == [30, 40, 49, 50]
+    same = robot_run("block_picking", Preset.SHIP, hand_over_within=30, hand_over_grows_to=0)
+    assert {same.hand_over_in(done) for done in range(same.rounds)} == {30}
+
+
+@pytest.mark.parametrize(("within", "grows_to"), [(30, 20), (0, 20), (30, -1)])
+def test_taking_over_never_comes_earlier_again(within, grows_to):
+    with pytest.raises(RobotConfigError, match=f"hand_over_grows_to is {grows_to}"):
+        robot_run(
+            "block_picking",
+            Preset.SHIP,
+            hand_over_within=within,
+            hand_over_grows_to=grows_to,
+        )

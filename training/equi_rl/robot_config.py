@@ -101,6 +101,9 @@ class RobotRun:
     hand_over_within: int = 0
     """Preset ship: the expert takes over at a step drawn below this, so that an episode in which
     the policy is stuck also shows how to go on; 0: it only comments."""
+    hand_over_grows_to: int = 0
+    """`hand_over_within` of the last round, reached evenly: a better policy is left alone for
+    longer, and asked about where that takes it; 0: the same in every round."""
     imitate_successes: bool = False
     """Whether the actions of an episode in which the agent itself succeeded become labels."""
     evaluate_every: int = 10
@@ -123,6 +126,7 @@ class RobotRun:
             "warm_up_updates",
             "updates_per_round",
             "hand_over_within",
+            "hand_over_grows_to",
         ):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         for name in (
@@ -151,6 +155,12 @@ class RobotRun:
             "hand_over_within",
             self.hand_over_within,
             "0 except for the preset ship: the others see 80 demonstrations of the expert, no more",
+        )
+        _require(
+            self.hand_over_grows_to == 0 or 0 < self.hand_over_within <= self.hand_over_grows_to,
+            "hand_over_grows_to",
+            self.hand_over_grows_to,
+            f"0, or at least hand_over_within = {self.hand_over_within}, which must be positive",
         )
         _require(
             not self.continues or (self.preset is Preset.SHIP and self.warm_up_updates == 0),
@@ -182,6 +192,11 @@ class RobotRun:
         cropped = self.kind.pixels is PixelAugmentation.CROP
         image = ImageSpec(size_px=CROP_SIZE_PX) if cropped else ImageSpec()
         return PolicyContract(task=self.task, image=image)
+
+    def hand_over_in(self, rounds_done: int) -> int:
+        """Below which step the expert takes over in the next round; 0: never."""
+        grown = max(self.hand_over_grows_to - self.hand_over_within, 0)
+        return self.hand_over_within + round(grown * min(rounds_done / self.rounds, 1.0))
 
     def to_mapping(self) -> dict[str, Any]:
         """JSON-able form, for the run folder."""
@@ -296,9 +311,10 @@ _PRESETS: Mapping[Preset, dict[str, Any]] = {
         "demonstrations": 600,
         "warm_up_updates": 900,
         "episodes_per_round": 10,
-        "updates_per_round": 30,
-        "rounds": 200,
+        "updates_per_round": 40,
+        "rounds": 300,
         "hand_over_within": 30,
+        "hand_over_grows_to": 50,
         "batch_episodes": 16,
         "evaluate_every": 20,
         "imitation": ImitationSettings(learning_rate=6e-3, policy_rate=0.005),

@@ -211,7 +211,7 @@ class RobotTrainer:
                 seeds_from(first, self.run.episodes_per_round),
                 stochastic=self.run.preset is not Preset.SHIP,
                 commented=self.run.preset is Preset.SHIP,
-                hand_over_within=self.run.hand_over_within,
+                hand_over_within=self.run.hand_over_in(self.progress.rounds),
             )
         )
         figures: dict[str, float] = {}
