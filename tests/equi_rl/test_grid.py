@@ -25,10 +25,12 @@ def tiny_job(seed, steps=100):
     return Job(f"seed{seed}", (*run.arguments(), "--a2c.envs", "2", "--a2c.rollout-steps", "5"))
 
 
-def test_the_published_grid_has_every_case_once_with_four_seeds():
+def test_the_published_grid_has_every_case_once_with_four_seeds_or_more():
     runs = carflag_grid()
     assert len({run.name for run in runs}) == len(runs) == 24
-    assert {len(run.seeds) for run in runs} == {4}
+    on_the_line = [run for run in runs if run.domain == "carflag-1d" and run.offset == 0]
+    assert {(run.size, len(run.seeds)) for run in on_the_line} == {(50, 16), (40, 16)}
+    assert {len(run.seeds) for run in runs if run not in on_the_line} == {4}
     offsets = {(run.domain, run.offset): run.steps for run in runs if run.offset}
     assert offsets[("carflag-1d", -10)] == 1_000_000
     assert offsets[("carflag-2d", 2)] == 2_000_000

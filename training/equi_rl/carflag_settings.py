@@ -5,8 +5,8 @@
 
 Every setting is drawn at random around the tuned one and given to both agents, on lines of both
 lengths, with seeds that no published curve uses. The table says, for each, how many steps either
-agent needs. So each agent can be judged at its own best, found with equal effort, and not only at a
-setting that was found with one of them.
+agent needs. Then each agent runs with its own best, found with equal effort, and with new seeds: a
+setting that was found with one of them alone would favour it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,22 @@ import numpy as np
 import tyro
 
 from equi_rl.agents.a2c import A2CConfig
-from equi_rl.carflag_run import CarFlagRun
+from equi_rl.carflag_run import Agent, CarFlagRun
 from equi_rl.curves import Case, Curves, CurvesError, collect
 from equi_rl.experiments import MAIN_1D_SIZE, OTHER_1D_SIZE
 
 SETTINGS = 16
 STEPS = 320_000
 SEEDS = (200, 201, 202, 203)
-LEVEL = 0.95
+LEVELS = (0.6, 0.8, 0.95)
+LEVEL = LEVELS[-1]
 _SIZES = (MAIN_1D_SIZE, OTHER_1D_SIZE)
 _DRAWS_SEED = 20_23
+OWN_BEST = {"equi-ra2c": 15, "ra2c": 9}
+"""Number of the setting with which an agent needs the fewest steps, both lines together."""
+FINAL_SEEDS = tuple(range(300, 316))
+_FINALS_FOLDER = "own-best"
+_AGENTS: tuple[Agent, ...] = ("equi-ra2c", "ra2c")
 
 
 def line_settings() -> list[A2CConfig]:
@@ -55,16 +61,31 @@ def line_settings() -> list[A2CConfig]:
 
 
 def settings_grid() -> list[tuple[str, tuple[str, ...]]]:
-    """Names and ``equi-train`` arguments of all runs."""
-    return [
-        (f"setting-{number:02d}/{run.name}", run.arguments())
-        for number, a2c in enumerate(line_settings())
+    """Names and ``equi-train`` arguments of all runs: the search, then each agent's own best."""
+    settings = line_settings()
+    search = [
+        _run(_search_folder(number), agent, size, SEEDS, a2c)
+        for number, a2c in enumerate(settings)
         for size in _SIZES
-        for run in (
-            CarFlagRun("carflag-1d", "equi-ra2c", size, 0, SEEDS, STEPS, STEPS // 40, a2c=a2c),
-            CarFlagRun("carflag-1d", "ra2c", size, 0, SEEDS, STEPS, STEPS // 40, a2c=a2c),
-        )
+        for agent in _AGENTS
     ]
+    finals = [
+        _run(_FINALS_FOLDER, agent, size, FINAL_SEEDS, settings[OWN_BEST[agent]])
+        for size in _SIZES
+        for agent in _AGENTS
+    ]
+    return search + finals
+
+
+def _run(
+    folder: str, agent: Agent, size: int, seeds: tuple[int, ...], a2c: A2CConfig
+) -> tuple[str, tuple[str, ...]]:
+    run = CarFlagRun("carflag-1d", agent, size, 0, seeds, STEPS, STEPS // 40, a2c=a2c)
+    return f"{folder}/{run.name}", run.arguments()
+
+
+def _search_folder(number: int) -> str:
+    return f"setting-{number:02d}"
 
 
 @dataclass(frozen=True)
@@ -107,8 +128,45 @@ class Outcome:
 
 def outcome(curves: dict[Case, Curves], size: int) -> Outcome:
     """What both agents needed on the line of a size."""
-    cases = [curves[Case("carflag-1d", size, 0, agent)] for agent in ("equi-ra2c", "ra2c")]
+    cases = [curves[Case("carflag-1d", size, 0, agent)] for agent in _AGENTS]
     return Outcome(*(float(np.median(case.steps_to(LEVEL))) for case in cases))
+
+
+def own_best(outcomes: Sequence[dict[int, Outcome]]) -> dict[str, int]:
+    """For each agent the number of the setting with the fewest steps, both lines together."""
+
+    def needed(number: int, agent: str) -> float:
+        here = outcomes[number].values()
+        return sum(o.equivariant if agent == "equi-ra2c" else o.plain for o in here)
+
+    numbers = range(len(outcomes))
+    return {agent: min(numbers, key=lambda number: needed(number, agent)) for agent in _AGENTS}
+
+
+def finals_table(curves: dict[Case, Curves]) -> list[str]:
+    """Markdown: what each agent needs with its own best setting and new seeds."""
+    lines = [
+        "",
+        f"Each agent with its own best setting, both lines together, and {len(FINAL_SEEDS)} new",
+        "seeds; median steps to a success, in brackets how many seeds got there:",
+        "",
+        "| line | agent | " + " | ".join(f"to {level}" for level in LEVELS) + " |",
+        "|---|---|" + "---|" * len(LEVELS),
+    ]
+    for size in _SIZES:
+        cases = {agent: curves[Case("carflag-1d", size, 0, agent)] for agent in _AGENTS}
+        medians = []
+        for agent, case in cases.items():
+            reached = [case.steps_to(level) for level in LEVELS]
+            medians.append([float(np.median(steps)) for steps in reached])
+            cells = [
+                f"{_thousands(median)} ({np.isfinite(steps).sum()})"
+                for median, steps in zip(medians[-1], reached, strict=True)
+            ]
+            lines.append(f"| {size} apart | {agent} | {' | '.join(cells)} |")
+        ratios = [Outcome(*pair).ratio_text for pair in zip(*medians, strict=True)]
+        lines.append(f"| {size} apart | **ratio** | {' | '.join(ratios)} |")
+    return lines
 
 
 def table(outcomes: Sequence[dict[int, Outcome]]) -> list[str]:
@@ -154,13 +212,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcomes = []
         for number in range(SETTINGS):
-            curves = collect(command.runs / f"setting-{number:02d}")
+            curves = collect(command.runs / _search_folder(number))
             outcomes.append({size: outcome(curves, size) for size in _SIZES})
+        finals = finals_table(collect(command.runs / _FINALS_FOLDER))
     except (CurvesError, KeyError) as error:
         sys.stderr.write(f"carflag_settings: the grid is not finished: {error}\n")
         return 2
+    if own_best(outcomes) != OWN_BEST:
+        sys.stderr.write(
+            f"carflag_settings: the best settings are {own_best(outcomes)}, but OWN_BEST is"
+            f" {OWN_BEST}; change it and run the grid again\n"
+        )
+        return 2
     path = command.out / "carflag_settings.md"
-    path.write_text("\n".join(table(outcomes)) + "\n")
+    path.write_text("\n".join(table(outcomes) + finals) + "\n")
     sys.stdout.write(f"wrote {path}\n")
     return 0
 
