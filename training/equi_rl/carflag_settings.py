@@ -6,7 +6,8 @@
 Every setting is drawn at random around the tuned one and given to both agents, on lines of both
 lengths, with seeds that no published curve uses. The table says, for each, how many steps either
 agent needs. Then each agent runs with its own best, found with equal effort, and with new seeds: a
-setting that was found with one of them alone would favour it.
+setting that was found with one of them alone would favour it. Last, both run with the defaults that
+are common in A2C implementations, and which the paper says it kept.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ OWN_BEST = {"equi-ra2c": 15, "ra2c": 9}
 """Number of the setting with which an agent needs the fewest steps, both lines together."""
 FINAL_SEEDS = tuple(range(300, 316))
 _FINALS_FOLDER = "own-best"
+COMMON_DEFAULTS = A2CConfig(rollout_steps=5, learning_rate=7e-4)
+COMMON_SEEDS = tuple(range(320, 328))
+COMMON_STEPS = 2_000_000
+_COMMON_FOLDER = "common-defaults"
 _AGENTS: tuple[Agent, ...] = ("equi-ra2c", "ra2c")
 
 
@@ -74,13 +79,23 @@ def settings_grid() -> list[tuple[str, tuple[str, ...]]]:
         for size in _SIZES
         for agent in _AGENTS
     ]
-    return search + finals
+    common = [
+        _run(_COMMON_FOLDER, agent, size, COMMON_SEEDS, COMMON_DEFAULTS, COMMON_STEPS)
+        for size in _SIZES
+        for agent in _AGENTS
+    ]
+    return search + finals + common
 
 
 def _run(
-    folder: str, agent: Agent, size: int, seeds: tuple[int, ...], a2c: A2CConfig
+    folder: str,
+    agent: Agent,
+    size: int,
+    seeds: tuple[int, ...],
+    a2c: A2CConfig,
+    steps: int = STEPS,
 ) -> tuple[str, tuple[str, ...]]:
-    run = CarFlagRun("carflag-1d", agent, size, 0, seeds, STEPS, STEPS // 40, a2c=a2c)
+    run = CarFlagRun("carflag-1d", agent, size, 0, seeds, steps, steps // 40, a2c=a2c)
     return f"{folder}/{run.name}", run.arguments()
 
 
@@ -104,6 +119,7 @@ class Outcome:
 
     equivariant: float
     plain: float
+    limit: int = STEPS
 
     @property
     def text(self) -> str:
@@ -121,7 +137,7 @@ class Outcome:
         """Plain over equivariant; a bound where one of them did not get there."""
         if math.isinf(self.equivariant) and math.isinf(self.plain):
             return "-"
-        ratio = min(self.plain, STEPS) / min(self.equivariant, STEPS)
+        ratio = min(self.plain, self.limit) / min(self.equivariant, self.limit)
         sign = "> " if math.isinf(self.plain) else "< " if math.isinf(self.equivariant) else ""
         return f"{sign}{ratio:.1f}"
 
@@ -143,15 +159,14 @@ def own_best(outcomes: Sequence[dict[int, Outcome]]) -> dict[str, int]:
     return {agent: min(numbers, key=lambda number: needed(number, agent)) for agent in _AGENTS}
 
 
-def finals_table(curves: dict[Case, Curves]) -> list[str]:
-    """Markdown: what each agent needs with its own best setting and new seeds."""
+def arrivals(heading: str, curves: dict[Case, Curves]) -> list[str]:
+    """Markdown: what each agent needs on both lines, and what it has reached in the end."""
     lines = [
         "",
-        f"Each agent with its own best setting, both lines together, and {len(FINAL_SEEDS)} new",
-        "seeds; median steps to a success, in brackets how many seeds got there:",
+        heading,
         "",
-        "| line | agent | " + " | ".join(f"to {level}" for level in LEVELS) + " |",
-        "|---|---|" + "---|" * len(LEVELS),
+        "| line | agent | " + " | ".join(f"to {level}" for level in LEVELS) + " | at the end |",
+        "|---|---|---|" + "---|" * len(LEVELS),
     ]
     for size in _SIZES:
         cases = {agent: curves[Case("carflag-1d", size, 0, agent)] for agent in _AGENTS}
@@ -163,9 +178,12 @@ def finals_table(curves: dict[Case, Curves]) -> list[str]:
                 f"{_thousands(median)} ({np.isfinite(steps).sum()})"
                 for median, steps in zip(medians[-1], reached, strict=True)
             ]
+            last = case.final()
+            cells.append(f"{last.mean():.2f} ± {last.std():.2f}")
             lines.append(f"| {size} apart | {agent} | {' | '.join(cells)} |")
-        ratios = [Outcome(*pair).ratio_text for pair in zip(*medians, strict=True)]
-        lines.append(f"| {size} apart | **ratio** | {' | '.join(ratios)} |")
+        limit = int(cases["ra2c"].steps[-1])
+        ratios = [Outcome(*pair, limit).ratio_text for pair in zip(*medians, strict=True)]
+        lines.append(f"| {size} apart | **ratio** | {' | '.join(ratios)} | |")
     return lines
 
 
@@ -214,7 +232,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number in range(SETTINGS):
             curves = collect(command.runs / _search_folder(number))
             outcomes.append({size: outcome(curves, size) for size in _SIZES})
-        finals = finals_table(collect(command.runs / _FINALS_FOLDER))
+        finals = arrivals(
+            f"Each agent with its own best setting, both lines together, and {len(FINAL_SEEDS)} new"
+            " seeds; median steps to a success, in brackets how many seeds got there:",
+            collect(command.runs / _FINALS_FOLDER),
+        )
+        common = arrivals(
+            f"Both with the common defaults (rollouts of {COMMON_DEFAULTS.rollout_steps}, rate"
+            f" {COMMON_DEFAULTS.learning_rate:g}), {len(COMMON_SEEDS)} seeds,"
+            f" {COMMON_STEPS / 1e6:g} million steps:",
+            collect(command.runs / _COMMON_FOLDER),
+        )
     except (CurvesError, KeyError) as error:
         sys.stderr.write(f"carflag_settings: the grid is not finished: {error}\n")
         return 2
@@ -225,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     path = command.out / "carflag_settings.md"
-    path.write_text("\n".join(table(outcomes) + finals) + "\n")
+    path.write_text("\n".join(table(outcomes) + finals + common) + "\n")
     sys.stdout.write(f"wrote {path}\n")
     return 0
 
