@@ -113,3 +113,12 @@ def test_a_setting_is_named_with_what_it_belongs_to(tmp_path):
     write_run(tmp_path / "a", [(100, 2)], changes=["imitation.learning_rate=1e-3"])
     (run,) = collect_robot_runs(tmp_path)
     assert run.speciality == "imitation learning rate 0.001"
+
+
+def test_a_variant_is_shown_beside_the_same_seeds_of_its_agent(tmp_path):
+    write_run(tmp_path / "a", [(100, 2)], seed=0)
+    write_run(tmp_path / "b", [(100, 8)], seed=1)
+    ((_, (curve,)),) = robot_curves(collect_robot_runs(tmp_path)).items()
+    np.testing.assert_allclose(curve.of_seeds((1,)).success, [[0.8]])
+    assert curve.of_seeds((1,)).seeds == (1,)
+    assert curve.of_seeds((7,)) is curve

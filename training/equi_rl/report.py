@@ -180,8 +180,8 @@ def _draw(curves: dict[Case, Curves], worlds: list[tuple[str, int, int]], path: 
         axis.grid(alpha=0.3)
         axis.tick_params(labelsize=8)
     axes[0][0].set_ylabel("success, greedy evaluation", fontsize=8)
-    fullest = max(axes[0], key=lambda axis: len(axis.lines))
-    fullest.legend(fontsize=7, loc="lower right")
+    for axis in axes[0]:
+        axis.legend(fontsize=7, loc="lower right")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     pyplot.close(figure)

@@ -7,6 +7,7 @@ them have. A run with a setting that is not the preset's makes a curve of its ow
 from __future__ import annotations
 
 import csv
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -105,6 +106,14 @@ class RobotCurve:
         """Agent and what is special about it."""
         name = AGENT_NAMES.get(self.agent, self.agent)
         return f"{name}, {self.speciality}" if self.speciality else name
+
+    def of_seeds(self, seeds: Sequence[int]) -> RobotCurve:
+        """The curve with its success of these seeds only, or as it is if it has none of them."""
+        kept = [row for row, seed in enumerate(self.seeds) if seed in seeds]
+        if not kept:
+            return self
+        own = tuple(self.seeds[row] for row in kept)
+        return dataclasses.replace(self, success=self.success[kept], seeds=own)
 
     def success_at(self, steps: float) -> np.ndarray:
         """Success (seeds,) after so many environment steps, between evaluations on a line."""

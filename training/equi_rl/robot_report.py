@@ -114,6 +114,7 @@ def _draw_variants(
     for axis, (task, curve) in zip(axes, variants, strict=False):
         for usual in agents.get(task, []):
             if usual.agent == curve.agent:
+                usual = usual.of_seeds(curve.seeds)
                 _plot(axis, usual, _COLOURS.get(curve.agent, "#444444"), "as it is")
         _plot(axis, curve, _VARIANT_COLOUR, "changed")
         axis.set_title(fill(f"{task.replace('_', ' ')}: {curve.label}", 38), fontsize=7)
