@@ -144,8 +144,11 @@ class Outcome:
 
 def outcome(curves: dict[Case, Curves], size: int) -> Outcome:
     """What both agents needed on the line of a size."""
-    cases = [curves[Case("carflag-1d", size, 0, agent)] for agent in _AGENTS]
-    return Outcome(*(float(np.median(case.steps_to(LEVEL))) for case in cases))
+    ours, plain = (
+        float(np.median(curves[Case("carflag-1d", size, 0, agent)].steps_to(LEVEL)))
+        for agent in _AGENTS
+    )
+    return Outcome(ours, plain)
 
 
 def own_best(outcomes: Sequence[dict[int, Outcome]]) -> dict[str, int]:
@@ -182,7 +185,9 @@ def arrivals(heading: str, curves: dict[Case, Curves]) -> list[str]:
             cells.append(f"{last.mean():.2f} ± {last.std():.2f}")
             lines.append(f"| {size} apart | {agent} | {' | '.join(cells)} |")
         limit = int(cases["ra2c"].steps[-1])
-        ratios = [Outcome(*pair, limit).ratio_text for pair in zip(*medians, strict=True)]
+        ratios = [
+            Outcome(ours, plain, limit).ratio_text for ours, plain in zip(*medians, strict=True)
+        ]
         lines.append(f"| {size} apart | **ratio** | {' | '.join(ratios)} | |")
     return lines
 
