@@ -83,9 +83,15 @@ def test_the_table_counts_who_needs_fewer_steps(tmp_path, monkeypatch):
     assert "(ratio 1.4)" in text  # 280 steps against 200
     # and what each agent needs at its own best: 0.6 is reached one evaluation earlier
     assert text.count("| 40 apart | **ratio** | 1.5 | 1.4 | 1.4 | |") == 2
-    assert "| 40 apart | equi-ra2c | 0k (2) |" in text
-    # when another setting is said to be the best, nothing is written
+    assert "| 40 apart | Equi-RA2C | 0k (2) |" in text
+    # when a run is not at its end, nothing is written
     (tmp_path / "carflag_settings.md").unlink()
+    progress = tmp_path / "runs" / name / "progress.csv"
+    whole = progress.read_text()
+    progress.write_text("\n".join(whole.splitlines()[:-1]) + "\n")
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2
+    progress.write_text(whole)
+    # when another setting is said to be the best, nothing is written either
     monkeypatch.setattr(carflag_settings, "OWN_BEST", {"equi-ra2c": 0, "ra2c": 1})
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2
     assert not (tmp_path / "carflag_settings.md").exists()

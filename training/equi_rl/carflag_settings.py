@@ -23,13 +23,12 @@ import tyro
 
 from equi_rl.agents.a2c import A2CConfig
 from equi_rl.carflag_run import Agent, CarFlagRun
-from equi_rl.curves import Case, Curves, CurvesError, collect
+from equi_rl.curves import AGENT_NAMES, LEVELS, Case, Curves, CurvesError, collect
 from equi_rl.experiments import MAIN_1D_SIZE, OTHER_1D_SIZE
 
 SETTINGS = 16
 STEPS = 320_000
 SEEDS = (200, 201, 202, 203)
-LEVELS = (0.6, 0.8, 0.95)
 LEVEL = LEVELS[-1]
 _SIZES = (MAIN_1D_SIZE, OTHER_1D_SIZE)
 _DRAWS_SEED = 20_23
@@ -183,7 +182,7 @@ def arrivals(heading: str, curves: dict[Case, Curves]) -> list[str]:
             ]
             last = case.final()
             cells.append(f"{last.mean():.2f} ± {last.std():.2f}")
-            lines.append(f"| {size} apart | {agent} | {' | '.join(cells)} |")
+            lines.append(f"| {size} apart | {AGENT_NAMES[agent]} | {' | '.join(cells)} |")
         limit = int(cases["ra2c"].steps[-1])
         ratios = [
             Outcome(ours, plain, limit).ratio_text for ours, plain in zip(*medians, strict=True)
@@ -229,24 +228,35 @@ def _thousands(steps: float) -> str:
     return "not reached" if math.isinf(steps) else f"{steps / 1000:.0f}k"
 
 
+def _finished(folder: Path) -> dict[Case, Curves]:
+    """Curves of a folder's runs; raises CurvesError while one of them is still on its way."""
+    curves = collect(folder)
+    for case, curve in curves.items():
+        if not curve.is_complete:
+            raise CurvesError(
+                f"{folder}: {case.agent} on {case.size} cells has not come to its end"
+            )
+    return curves
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     command = tyro.cli(SettingsCommand, description=__doc__, args=arguments)
     try:
         outcomes = []
         for number in range(SETTINGS):
-            curves = collect(command.runs / _search_folder(number))
+            curves = _finished(command.runs / _search_folder(number))
             outcomes.append({size: outcome(curves, size) for size in _SIZES})
         finals = arrivals(
             f"Each agent with its own best setting, both lines together, and {len(FINAL_SEEDS)} new"
             " seeds; median steps to a success, in brackets how many seeds got there:",
-            collect(command.runs / _FINALS_FOLDER),
+            _finished(command.runs / _FINALS_FOLDER),
         )
         common = arrivals(
             f"Both with the common defaults (rollouts of {COMMON_DEFAULTS.rollout_steps}, rate"
             f" {COMMON_DEFAULTS.learning_rate:g}), {len(COMMON_SEEDS)} seeds,"
             f" {COMMON_STEPS / 1e6:g} million steps:",
-            collect(command.runs / _COMMON_FOLDER),
+            _finished(command.runs / _COMMON_FOLDER),
         )
     except (CurvesError, KeyError) as error:
         sys.stderr.write(f"carflag_settings: the grid is not finished: {error}\n")

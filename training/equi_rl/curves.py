@@ -16,6 +16,10 @@ from equi_rl.carflag_run import CarFlagRun
 from equi_rl.run_folder import RunFolder
 
 _COLUMNS = ("domain", "size", "offset", "agent", "planned_steps", "seed", "steps", "success")
+AGENT_NAMES = {"equi-ra2c": "Equi-RA2C", "ra2c": "RA2C"}
+"""Names in tables and figures, the equivariant agent first."""
+LEVELS = (0.6, 0.8, 0.95)
+"""Success rates to which steps are counted."""
 SMOOTHING = 3  # evaluations averaged before a level counts as reached
 
 

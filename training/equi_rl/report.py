@@ -22,6 +22,8 @@ import numpy as np
 import tyro
 
 from equi_rl.curves import (
+    AGENT_NAMES,
+    LEVELS,
     Case,
     Cost,
     Curves,
@@ -42,10 +44,8 @@ from equi_rl.run_folder import RunFolderError
 
 LOGGER = logging.getLogger(__name__)
 
-AGENT_NAMES = {"equi-ra2c": "Equi-RA2C", "ra2c": "RA2C"}
 AGENT_COLOURS = {"equi-ra2c": "#1b6ca8", "ra2c": "#d1791f"}
 DOMAIN_NAMES = {"carflag-1d": "CarFlag-1D", "carflag-2d": "CarFlag-2D"}
-LEVELS = (0.6, 0.8, 0.95)
 COSTS_NAME = "carflag_costs.csv"
 
 # Success (mean, standard deviation) after 1M (1-D) and 2M (2-D) steps as published.
@@ -181,7 +181,7 @@ def _draw(curves: dict[Case, Curves], worlds: list[tuple[str, int, int]], path: 
         axis.tick_params(labelsize=8)
     axes[0][0].set_ylabel("success, greedy evaluation", fontsize=8)
     for axis in axes[0]:
-        axis.legend(fontsize=7, loc="lower right")
+        axis.legend(fontsize=7, loc="best")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
