@@ -52,7 +52,7 @@ bench: ready ## run every benchmark (equi-bench NAME for one of them)
 	@$(IN_ENV) equi-bench all $(ARGS)
 
 faults: ready ## inject every fault into the moving, emulated robot and report travel and recovery
-	@$(IN_ENV) ros2 run equi_cell_sim equi-faults $(ARGS)
+	@$(IN_ENV) ros2 run equi_system_tests equi-faults $(ARGS)
 
 doctor: ## check the environment line by line, and say how to repair it
 	@PYTHON='$(PYTHON)' sh requirements/setup.sh --doctor

@@ -56,7 +56,7 @@ def start(context):
             cmd=[
                 sys.executable,
                 "-m",
-                "equi_cell_sim.ur_controller.main",
+                "ur_emulator.main",
                 "--address",
                 address,
                 "--arm",

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_calibration.board import BoardSpec
-from equi_calibration.detection import ViewGate
+from equi_calibration.board.board import BoardSpec
+from equi_calibration.board.detection import ViewGate
 from equi_calibration.errors import CalibrationError, CellFileError
 from equi_core.cell_file import CellFile
 from equi_core.cell_file import CellFileError as CoreCellFileError

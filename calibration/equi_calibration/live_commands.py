@@ -10,11 +10,11 @@ import tyro
 from rich.console import Console
 
 from equi_calibration.cell_file import load_cell
+from equi_calibration.check.quick import quick_check
+from equi_calibration.collect.live import collect_live, live_clouds, measure_latency
 from equi_calibration.errors import CollectError
-from equi_calibration.live import collect_live, live_clouds, measure_latency
 from equi_calibration.offline_commands import judge_dataset
-from equi_calibration.places import CellOption, DatasetArgument, cell_path, stored_calibration
-from equi_calibration.quick import quick_check
+from equi_calibration.paths import CellOption, DatasetArgument, cell_path, stored_calibration
 from equi_calibration.terminal import LiveView, print_checks, print_delays, require_yes
 from equi_core.calibration import CellCalibration
 

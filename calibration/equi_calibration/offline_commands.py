@@ -9,16 +9,16 @@ from typing import Literal
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from equi_calibration.board_print import print_board
+from equi_calibration.board.print import print_board
 from equi_calibration.cell_file import load_cell
-from equi_calibration.dataset import load_dataset
-from equi_calibration.places import CellOption, DatasetArgument, cell_path, results_of
-from equi_calibration.record import SolutionRecord, record_of
-from equi_calibration.report import write_report
-from equi_calibration.result import calibration_of, result_path, scene_of
-from equi_calibration.solve import solve_dataset
+from equi_calibration.check.report import write_report
+from equi_calibration.check.result import calibration_of, result_path, scene_of
+from equi_calibration.check.verdict import judge
+from equi_calibration.collect.dataset import load_dataset
+from equi_calibration.paths import CellOption, DatasetArgument, cell_path, results_of
+from equi_calibration.solve.solution import SolutionRecord, record_of
+from equi_calibration.solve.solver import solve_dataset
 from equi_calibration.terminal import LiveView, print_checks, print_solution
-from equi_calibration.verdict import judge
 from equi_core.calibration import CalibrationError, CellCalibration
 
 
@@ -81,8 +81,8 @@ def simulate(
         moved_mm: ... by this much ...
         moved_after_pose: ... after so many shots.
     """
-    from equi_calibration.simulation.cell import Imperfections
-    from equi_calibration.simulation.synthetic import make_dataset
+    from equi_calibration.synthetic.cell import Imperfections
+    from equi_calibration.synthetic.recording import make_dataset
 
     settings = load_cell(cell_path(cell))
     wrong = Imperfections(

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from equi_calibration.checks import Check
-from equi_calibration.collect import PoseReport
+from equi_calibration.check.checks import Check
+from equi_calibration.collect.latency import Delay, Latencies
+from equi_calibration.collect.session import PoseReport
 from equi_calibration.errors import CollectError
-from equi_calibration.latency import Delay, Latencies
-from equi_calibration.record import SolutionRecord
+from equi_calibration.solve.solution import SolutionRecord
 
 
 class LiveView:

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from equi_rl.agents.sac import SacUpdate
+from equi_rl.bench.update import random_batch
 from equi_rl.nets import symmetry
 from equi_rl.nets.agent import agent_configs, build_agent
-from equi_rl.nets.bench_update import random_batch
 from equi_rl.nets.config import grid_config, line_config, reference_config, tiny_config
 from equi_rl.nets.equivariance import actor_errors, critic_errors
 from equi_rl.nets.networks import Actor, ActorCritic, Critic, initial_state

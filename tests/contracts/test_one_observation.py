@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from equi_cell_sim.camera_model import CameraRig, Miscalibration
-from equi_cell_sim.observation_check import ObservationCheck, summary
 from equi_rl.envs import TASKS
+from equi_system_tests.studies.observation_check import ObservationCheck, summary
 
 SCENES = 6
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equi_core.safety import (
+from equi_core.motion.safety import (
     CommandInput,
     RobotInput,
     SafeCommand,
@@ -23,7 +23,7 @@ from equi_core.safety import (
     filter_command,
     guard_setpoint,
 )
-from equi_core.trajectory import TrajectoryGenerator
+from equi_core.motion.trajectory import TrajectoryGenerator
 
 LIMITS = SafetyLimits()
 PERIOD_S = 0.008

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from equi_core.observation import compose_observation, heights_from_points, pixel_centres_m
+from equi_core.observation.image import compose_observation, heights_from_points, pixel_centres_m
 from equi_rl.envs import TASKS, make_env
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equi_cell_sim.ur_controller.physics_arm import PhysicsArm
+from equi_cell_sim.physics_arm import PhysicsArm
 from equi_core.geometry import top_down_pose
-from equi_core.ur5_kinematics import inverse_near
+from equi_core.motion.ur5_kinematics import inverse_near
 from equi_rl.sim.robot_model import TCP_FROM_TOOL0_M
 
 PERIOD_S = 0.008

@@ -13,7 +13,7 @@ import rtde_control
 import rtde_receive
 from scipy.spatial.transform import Rotation
 
-from equi_cell_sim.ur_controller.launching import EmulatorProcess
+from ur_emulator.launching import EmulatorProcess
 
 BLOCK_YAW_RAD = 0.3
 

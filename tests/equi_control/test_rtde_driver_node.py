@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equi_cell_sim.ur_controller.launching import EmulatorProcess
+from ur_emulator.launching import EmulatorProcess
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
 PATIENCE_S = 90.0

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equi_core import projection
 from equi_core.calibration import CellCalibration
 from equi_core.contract import PolicyContract
-from equi_core.observation import ObservationError
+from equi_core.observation import projection
+from equi_core.observation.image import ObservationError
 from equi_perception.fusion import FusionConfig, ObservationBuilder, RobotPose
 
 CAMERAS = ("cam_left", "cam_right")

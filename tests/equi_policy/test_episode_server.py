@@ -113,7 +113,7 @@ def judged(node: Any, ros_probe: Any) -> Any:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The referee is waited for as long as the test may take."""
-    monkeypatch.setattr("equi_policy.episode_server_node._JUDGE_TIMEOUT_S", 1e6)
+    monkeypatch.setattr("equi_policy.ros_episode_server._JUDGE_TIMEOUT_S", 1e6)
 
 
 def test_a_fault_ends_the_episode_while_the_referee_thinks(
@@ -140,7 +140,7 @@ def test_a_request_to_stop_ends_the_episode_while_the_referee_thinks(
 def test_a_referee_that_does_not_answer_is_given_up_and_the_episode_goes_on(
     monkeypatch: pytest.MonkeyPatch, node: Any, judged: Any
 ) -> None:
-    monkeypatch.setattr("equi_policy.episode_server_node._JUDGE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("equi_policy.ros_episode_server._JUDGE_TIMEOUT_S", 0.2)
 
     wait_until(node.episodes.may_act, PATIENCE_S, "the policy may act again")
 

@@ -25,23 +25,20 @@ setup(
         "numba",
         "rich",
         "equi_core",
-        "equi_control",
         "equi_policy",
         "equi_rl",
+        "equi_ros",
+        "ur_emulator",
     ],
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "equi-ur-emulator = equi_cell_sim.ur_controller.main:main",
-            "equi-faults = equi_cell_sim.rehearsal.fault_report:main",
+            "equi-ur-emulator = ur_emulator.main:main",
             "camera_node = equi_cell_sim.camera_node:main",
             "scene_node = equi_cell_sim.scene_node:main",
             "expert_policy_node = equi_cell_sim.expert_policy_node:main",
         ],
-        "equi.benchmarks": [
-            "observation = equi_cell_sim.observation_check:run",
-            "servo = equi_cell_sim.rehearsal.servo_bench:run",
-        ],
+        "ur_emulator.arms": ["physics = equi_cell_sim.physics_arm:PhysicsArm"],
     },
 )

@@ -9,10 +9,10 @@ import torch
 
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.learner import SacLearner
-from equi_rl.agents.sac_settings import Encoder, SacSettings
-from equi_rl.batch import LabelledBatch
+from equi_rl.agents.sac_config import Encoder, SacSettings
+from equi_rl.bench.update import random_batch
+from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.agent import build_agent
-from equi_rl.nets.bench_update import random_batch
 from equi_rl.nets.config import tiny_config
 
 

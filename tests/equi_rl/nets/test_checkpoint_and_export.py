@@ -11,8 +11,7 @@ import torch
 from safetensors.torch import load_file, save
 
 from equi_core.contract import ImageSpec, PolicyContract, Provenance
-from equi_rl.evaluation import Evaluation
-from equi_rl.export import ExportError, export, exported_tensors, load_policy, main
+from equi_rl.export.exporter import ExportError, export, exported_tensors, load_policy, main
 from equi_rl.nets.checkpoint import (
     JSON_FILE,
     TENSORS_FILE,
@@ -22,7 +21,8 @@ from equi_rl.nets.checkpoint import (
 )
 from equi_rl.nets.config import tiny_config
 from equi_rl.nets.networks import Actor, Critic
-from equi_rl.rollout import EpisodeOutcome
+from equi_rl.training.evaluation import Evaluation
+from equi_rl.training.rollout import EpisodeOutcome
 
 
 def contract_for(config, **changes):

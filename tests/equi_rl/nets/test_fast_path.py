@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from equi_rl.data.packing import EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.agent import agent_configs
 from equi_rl.nets.config import (
@@ -27,7 +28,6 @@ from equi_rl.nets.networks import (
     initial_state,
     normalise_observation,
 )
-from equi_rl.nets.packing import EpisodeLayout
 
 VARIANTS = [
     *(agent_configs(item, tiny_config())[0] for item in Combination),

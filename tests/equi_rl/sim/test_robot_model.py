@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from equi_core import ur5_kinematics
 from equi_core.contract import ImageSpec, Workspace
 from equi_core.geometry import quaternion_xyzw_to_matrix
+from equi_core.motion import ur5_kinematics
 from equi_rl.sim.bullet import new_client, pybullet
 from equi_rl.sim.robot_model import (
     FINGER_THICKNESS_M,

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from equi_core.contract import ImageSpec
-from equi_core.ur5_kinematics import KinematicsError, OutOfReachError, SingularPoseError
+from equi_core.motion.ur5_kinematics import KinematicsError, OutOfReachError, SingularPoseError
 from equi_rl.sim.errors import SceneError, SimError
 from equi_rl.sim.gripper import GripperError
 from equi_rl.sim.object_parts import handle_position_m

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from equi_rl.batch import LabelledBatch
+from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets import dense
 from equi_rl.nets.distributions import squash
 from equi_rl.nets.networks import Actor, ActorWeights

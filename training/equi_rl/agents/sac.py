@@ -27,15 +27,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from equi_rl.agents.episode_batch import EpisodeBatch
-from equi_rl.agents.part_clock import PartClock
 from equi_rl.agents.returns import lambda_returns, mean_over_copies
-from equi_rl.agents.sac_settings import Encoder, SacSettings
+from equi_rl.agents.sac_config import Encoder, SacSettings
+from equi_rl.agents.stage_timer import PartClock
+from equi_rl.data.episode_batch import EpisodeBatch
+from equi_rl.data.packing import EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.distributions import sample, squash
 from equi_rl.nets.networks import Actor, ActorWeights, Critic, CriticWeights
-from equi_rl.nets.packing import EpisodeLayout
 
 
 class SacUpdate:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import torch
 
-from equi_rl.agents.grid_policy import GridPolicy
 from equi_rl.agents.sac import SacUpdate
-from equi_rl.envs.carflag import CarFlag1D, CarFlag2D, World
+from equi_rl.bench.update import random_batch
+from equi_rl.carflag.env import CarFlag1D, CarFlag2D, World
+from equi_rl.carflag.policy import GridPolicy
 from equi_rl.nets.agent import agent_configs
-from equi_rl.nets.bench_update import random_batch
 from equi_rl.nets.config import Combination, NetworkConfig
 from equi_rl.nets.config import reference_config as reference
 from equi_rl.nets.equivariance import ElementError, actor_errors, critic_errors

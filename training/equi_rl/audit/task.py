@@ -19,8 +19,8 @@ from equi_rl.nets import symmetry
 from equi_rl.nets.symmetry import Element, Group
 
 if TYPE_CHECKING:
+    from equi_rl.carflag.env import CarFlag1DEnv, CarFlag2DEnv
     from equi_rl.envs.base import HiddenPropertyEnv
-    from equi_rl.envs.carflag import CarFlag1DEnv, CarFlag2DEnv
     from equi_rl.sim.scene import Scene, SceneObject
 
 Features = dict[str, np.ndarray]
@@ -73,7 +73,7 @@ class AuditTask(Protocol):
 def audit_task(env_id: str, group_name: str, **options: Any) -> AuditTask:
     """The auditable form of a registered environment; raises AuditError if there is none."""
     import equi_rl.envs  # noqa: F401  registers ours
-    from equi_rl.envs import carflag
+    from equi_rl.carflag import env as carflag
     from equi_rl.envs.base import HiddenPropertyEnv
 
     carflag.register()

@@ -17,9 +17,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from equi_rl.agents.a2c import A2CConfig, A2CLearners
-from equi_rl.carflag_run import AGENTS, DOMAINS, CarFlagRun, Domain
-from equi_rl.envs.carflag_vector import make_vector
+from equi_rl.carflag.a2c import A2CConfig, A2CLearners
+from equi_rl.carflag.run import AGENTS, DOMAINS, CarFlagRun, Domain
+from equi_rl.carflag.vector import make_vector
 
 ROUNDS = 4
 WORLDS_ALONE = 4096

@@ -18,15 +18,15 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from equi_rl.agents.part_clock import PartClock
 from equi_rl.agents.sac import SacUpdate
-from equi_rl.batch import collate
-from equi_rl.heap import keep_freed_memory
+from equi_rl.agents.stage_timer import PartClock
+from equi_rl.bench.update import DEMO_LENGTHS, FULL_LENGTHS
+from equi_rl.data.collate import collate
+from equi_rl.data.replay_buffer import Episode, EpisodeMemory
 from equi_rl.nets.agent import build_agent
-from equi_rl.nets.bench_update import DEMO_LENGTHS, FULL_LENGTHS
 from equi_rl.nets.config import reference_config
-from equi_rl.replay import Episode, EpisodeMemory
-from equi_rl.robot_config import Preset, RobotRun, robot_run
+from equi_rl.training.config import Preset, RobotRun, robot_run
+from equi_rl.training.malloc import keep_freed_memory
 
 REFERENCE_FULL_BATCH_S = (7.5, 11.0)
 """The authors' update on the full batch, on two cores of a like machine on another day: the ratio

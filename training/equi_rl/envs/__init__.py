@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equi_rl.envs import carflag
+from equi_rl.carflag import env as carflag
 from equi_rl.envs.registry import ENV_IDS, TASKS, make_env, register_envs
 
 if TYPE_CHECKING:

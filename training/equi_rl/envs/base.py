@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equi_core.action import ActionError, MetricDelta, clip_to_limits, encode
 from equi_core.contract import PolicyContract
-from equi_core.observation import compose_observation
+from equi_core.observation.image import compose_observation
 from equi_rl.envs.randomisation import DomainRandomisation, EpisodeVariation
 from equi_rl.sim.errors import SceneError
 from equi_rl.sim.physics_config import PhysicsConfig

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from equi_rl.data.image_kernels import blocks_into
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.encoder_kernel import EncodeChunk
 from equi_rl.nets.layers import Dense
@@ -29,7 +30,6 @@ from equi_rl.nets.networks import (
     LstmState,
     initial_state,
 )
-from equi_rl.pixels import blocks_into
 
 CHUNK_FRAMES = 128  # the largest activation of a chunk is 6.5 MB: it stays in the L3 cache
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_core import ur5_kinematics
 from equi_core.geometry import top_down_pose
-from equi_core.ur5_kinematics import KinematicsError
+from equi_core.motion import ur5_kinematics
+from equi_core.motion.ur5_kinematics import KinematicsError
 from equi_rl.sim.bullet import BulletClient, pybullet
 from equi_rl.sim.robot_model import ARM_JOINTS, TCP_FROM_TOOL0_M
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_core import ur5_kinematics as kinematics
 from equi_core.contract import ImageSpec
 from equi_core.geometry import wrap_angle_rad, yaw_of
-from equi_core.observation import pixel_centres_m
+from equi_core.motion import ur5_kinematics as kinematics
+from equi_core.observation.image import pixel_centres_m
 from equi_rl.sim.arm import Arm, joints_for_pose, tcp_pose_of
 from equi_rl.sim.bullet import BulletClient, new_client, pybullet
 from equi_rl.sim.errors import SimError

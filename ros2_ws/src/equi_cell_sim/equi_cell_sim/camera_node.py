@@ -27,8 +27,8 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 
 from equi_cell_sim.camera_model import CameraSpec, Miscalibration, NoiseSpec, Timing
 from equi_cell_sim.depth_camera import DepthCamera, DepthFrame, points_of
-from equi_cell_sim.run_node import run_node
 from equi_cell_sim.scene_snapshot import SceneReader, SnapshotError
+from equi_ros.run_node import run_node
 
 _SENSOR = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
 _DELIVERY_PERIOD_S = 0.005
@@ -66,7 +66,7 @@ class CameraNode(Node):
         self._board: Any = None
         if self.declare_parameter("calibration_board", False).value:
             # Only a cell that is being calibrated needs the board, so only it imports the package.
-            from equi_calibration.simulation.board_in_hand import BoardInHand
+            from equi_calibration.synthetic.board_in_hand import BoardInHand
 
             self._board = BoardInHand(
                 self._spec.width_px, self._spec.height_px, self._spec.focal_px, true_pose

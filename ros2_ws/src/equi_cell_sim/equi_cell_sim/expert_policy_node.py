@@ -17,10 +17,10 @@ from rclpy.node import Node
 
 from equi_cell_sim.expert_policy import ExpertPolicy
 from equi_cell_sim.referee import world_state
-from equi_cell_sim.ur_controller.control_api import EmulatorClient
 from equi_core.contract import PolicyContract
 from equi_policy.policy_node import PolicyNode, run_node
 from equi_rl.sim.scene import WorldState
+from ur_emulator.control_api import EmulatorClient
 
 
 def make_node() -> Node:

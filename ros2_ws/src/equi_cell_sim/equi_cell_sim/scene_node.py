@@ -19,9 +19,9 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from equi_cell_sim.referee import Referee, RefereeError, scene_request, world_state
-from equi_cell_sim.run_node import run_node
-from equi_cell_sim.ur_controller.control_api import EmulatorClient
 from equi_rl.sim.scene import WorldState
+from equi_ros.run_node import run_node
+from ur_emulator.control_api import EmulatorClient
 
 _LATCHED = QoSProfile(
     depth=1,

@@ -11,7 +11,7 @@ import argparse
 import sys
 import time
 
-from equi_cell_sim.ur_controller.control_api import EmulatorClient
+from ur_emulator.control_api import EmulatorClient
 
 
 def main(arguments: list[str] | None = None) -> int:

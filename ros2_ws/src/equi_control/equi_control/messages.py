@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from equi_control.driver import Driver
-from equi_control.driver_state import DriverState, FaultCode
-from equi_control.steps import StepReport
+from equi_control.driver.driver import Driver
+from equi_control.driver.state import DriverState, FaultCode
+from equi_control.driver.steps import StepReport
 from equi_core.geometry import quaternion_xyzw, yaw_of
 
 FRAME = "base_link"

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from equi_control.driver_config import DriverConfig
-from equi_control.link_config import LinkConfig
-from equi_control.servo_config import ServoConfig
+from equi_control.driver.config import DriverConfig
+from equi_control.rtde.config import LinkConfig
+from equi_control.servo.config import ServoConfig
 from equi_core.contract import PolicyContract, Workspace
-from equi_core.safety import SafetyLimits
+from equi_core.motion.safety import SafetyLimits
 
 _SKIPPED = {"limits", "link", "servo", "workspace", "host"}
 _WORDS = {

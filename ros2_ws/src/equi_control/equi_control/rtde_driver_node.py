@@ -38,12 +38,12 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from equi_control import messages, qos
-from equi_control.driver import Driver, Refused
-from equi_control.driver_state import DriverState, FaultCode
-from equi_control.link_config import LinkError
+from equi_control.driver.driver import Driver, Refused
+from equi_control.driver.state import DriverState, FaultCode
+from equi_control.driver.steps import StepCommand, StepReport
 from equi_control.parameters import read_config
-from equi_control.steps import StepCommand, StepReport
-from equi_core.end_request import HEARD_WITHIN_S, EndRequest
+from equi_control.rtde.config import LinkError
+from equi_ros.shutdown_signal import HEARD_WITHIN_S, EndRequest
 
 _POLL_PERIOD_S = 0.01
 _DIAGNOSTICS_PERIOD_S = 1.0

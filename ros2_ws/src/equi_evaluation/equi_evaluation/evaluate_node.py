@@ -47,7 +47,6 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from equi_core.end_request import EndRequest
 from equi_evaluation.episode_facts import EpisodeFacts
 from equi_evaluation.episode_record import EpisodeRecord, PictureError, jpeg, rgb_picture
 from equi_evaluation.evaluate_options import EvaluateOptions, parse
@@ -55,6 +54,7 @@ from equi_evaluation.evaluation_loop import Tick, evaluate
 from equi_evaluation.operator_console import Operator
 from equi_evaluation.pictures import SIDE_VIEW_TOPIC
 from equi_evaluation.results import EpisodeResult
+from equi_ros.shutdown_signal import EndRequest
 
 _OUTCOMES = {
     getattr(RunEpisode.Result, name): name

@@ -19,11 +19,11 @@ from rich.table import Table
 
 from equi_core import geometry as geo
 from equi_core.contract import ImageSpec
-from equi_core.height_repair import drop_spikes, fill_holes
-from equi_core.observation import compose_observation, heights_from_points
-from equi_core.projection import CameraCloud, fuse_clouds
-from equi_core.robot_shape import robot_volume
-from equi_core.ur5_kinematics import inverse_near
+from equi_core.motion.ur5_kinematics import inverse_near
+from equi_core.observation.height_repair import drop_spikes, fill_holes
+from equi_core.observation.image import compose_observation, heights_from_points
+from equi_core.observation.projection import CameraCloud, fuse_clouds
+from equi_core.observation.robot_shape import robot_volume
 
 TCP_M = (0.5, 0.0, 0.15)
 YAW_RAD = 0.4

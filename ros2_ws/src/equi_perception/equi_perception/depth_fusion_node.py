@@ -30,8 +30,7 @@ from sensor_msgs.msg import Image, PointCloud2
 
 from equi_core.calibration import CalibrationError, CellCalibration
 from equi_core.contract import ContractError, PolicyContract
-from equi_core.end_request import HEARD_WITHIN_S, EndRequest
-from equi_core.observation import ObservationError
+from equi_core.observation.image import ObservationError
 from equi_perception import qos
 from equi_perception.cloud_layout import Cloud, CloudLayoutError
 from equi_perception.freshness import (
@@ -47,6 +46,7 @@ from equi_perception.fusion import FusedObservation, FusionConfig, ObservationBu
 from equi_perception.perception_report import PerceptionFigures, StatusNews, worth_telling
 from equi_perception.preview import preview_rgb
 from equi_perception.raw_cloud import RawCloudError, read_cloud
+from equi_ros.shutdown_signal import HEARD_WITHIN_S, EndRequest
 
 REFUSED_EXIT_CODE = 3
 _TICK_S = 0.02

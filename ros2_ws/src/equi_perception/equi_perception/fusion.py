@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from equi_core.calibration import CellCalibration
 from equi_core.contract import PolicyContract
-from equi_core.height_repair import drop_spikes, fill_holes
-from equi_core.observation import FloatImage, ObservationError, compose_observation
-from equi_core.projection import CameraCloud, fuse_clouds
-from equi_core.robot_shape import robot_volume
+from equi_core.observation.height_repair import drop_spikes, fill_holes
+from equi_core.observation.image import FloatImage, ObservationError, compose_observation
+from equi_core.observation.projection import CameraCloud, fuse_clouds
+from equi_core.observation.robot_shape import robot_volume
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_core.observation import FloatImage
+from equi_core.observation.image import FloatImage
 
 _HOLDING_COLOUR = (80, 200, 120)
 

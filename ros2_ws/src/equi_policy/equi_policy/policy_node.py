@@ -36,12 +36,11 @@ from rclpy.signals import SignalHandlerOptions
 
 from equi_core.action import MetricDelta
 from equi_core.contract import ContractError
-from equi_core.end_request import HEARD_WITHIN_S, EndRequest
 from equi_policy import qos
 from equi_policy.deployed_policy import DeployedPolicy
-from equi_policy.episode_server_node import EpisodeServer
 from equi_policy.errors import PolicyError, WeightsError
 from equi_policy.latency import LatencyBook
+from equi_policy.ros_episode_server import EpisodeServer
 from equi_policy.session import (
     EXPECTED_REFUSALS,
     Act,
@@ -52,6 +51,7 @@ from equi_policy.session import (
     SeenObservation,
     SessionLimits,
 )
+from equi_ros.shutdown_signal import HEARD_WITHIN_S, EndRequest
 
 REFUSED_EXIT_CODE = 3
 _DIAGNOSTICS_PERIOD_S = 1.0

@@ -1,0 +1,1 @@
+"""The ChArUco board: definition, print, detection, and the camera model behind it."""

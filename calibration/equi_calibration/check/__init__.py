@@ -1,0 +1,1 @@
+"""Verdict on a solution: checks against limits, quick check, report, result file."""

@@ -1,0 +1,278 @@
+"""The verdict: every measured quantity against its limit, PASS or FAIL, and what to do.
+
+Pure functions over numbers: nothing is read or written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_calibration.cell_file import CellSettings, VerdictLimits
+from equi_calibration.check.checks import Check, Verdict, below, yes_no
+from equi_calibration.collect.dataset import Dataset
+from equi_calibration.scene.scene import SceneReport
+from equi_calibration.solve.drift import pose_difference
+from equi_calibration.solve.solution import CameraSolution, SolutionRecord
+
+FloatArray = NDArray[np.float64]
+
+_DRIFT_SIGNIFICANCE = 8.0
+_MOST_REJECTED_SHARE = 0.3
+
+
+def judge(
+    cell: CellSettings,
+    dataset: Dataset,
+    record: SolutionRecord,
+    scene: SceneReport,
+    now: datetime | None = None,
+) -> Verdict:
+    """Hold a solution and the scene it sees against the cell's limits."""
+    # Causes come before their consequences, so that the first problem named is the one to mend.
+    checks: list[Check] = [_identity(cell, dataset, record)]
+    checks += [_serial(cell, dataset, name) for name in cell.names]
+    checks.append(_age(cell.limits, record.created_utc, now))
+    checks += _place_checks(cell, {name: camera.pose for name, camera in record.cameras.items()})
+    checks += _common_checks(cell.limits, record)
+    checks += [_drift(cell.limits, name, record.cameras[name]) for name in cell.names]
+    for name in cell.names:
+        checks += _camera_checks(cell, name, record)
+    checks += _scene_checks(cell, scene)
+    return Verdict(tuple(checks))
+
+
+def _identity(cell: CellSettings, dataset: Dataset, record: SolutionRecord) -> Check:
+    same = dataset.cell == cell.cell and record.dataset_checksum == dataset.checksum
+    return yes_no(
+        "dataset",
+        "belongs to this cell and solution",
+        same,
+        f"The dataset is of cell '{dataset.cell}', the cell file of '{cell.cell}'; or the solution "
+        "was computed from another dataset. Solve this cell's own dataset.",
+    )
+
+
+def _serial(cell: CellSettings, dataset: Dataset, name: str) -> Check:
+    expected = cell.camera(name).serial
+    found = dataset.cameras[name].serial if name in dataset.cameras else "missing"
+    return yes_no(
+        name,
+        "is the device of the cell file",
+        expected == found,
+        f"The images are of serial {found}, the cell file says {expected}. Exchange the cables, or "
+        "correct the cell file if the device was replaced, and collect again.",
+    )
+
+
+def _camera_checks(cell: CellSettings, name: str, record: SolutionRecord) -> list[Check]:
+    limits, found = cell.limits, record.cameras[name]
+    total = found.views + found.rejected_views
+    return [
+        below(
+            name,
+            "reprojection error",
+            found.reprojection_px,
+            limits.reprojection_px,
+            "px",
+            "Wrong intrinsics, a bent board or blurred images. Check the camera's intrinsics; "
+            "solve with --refine-intrinsics; collect again.",
+        ),
+        below(
+            name,
+            "held-out position error",
+            found.position_error_mm,
+            limits.position_error_mm,
+            "mm",
+            "The answer does not carry over to new poses. Collect more poses, wider spread; check "
+            "that the board sits tight in the gripper and the TCP of the controller is right.",
+        ),
+        below(
+            name,
+            "held-out orientation error",
+            found.orientation_error_deg,
+            limits.orientation_error_deg,
+            "deg",
+            "As for the position; bring the board nearer to this camera.",
+        ),
+        below(
+            name,
+            "95 % uncertainty in the workspace",
+            found.position_uncertainty_mm,
+            limits.uncertainty_mm,
+            "mm",
+            "The poses do not determine this camera well enough. Collect more views of it.",
+        ),
+        below(
+            name,
+            "share of rejected views",
+            found.rejected_views / max(total, 1),
+            _MOST_REJECTED_SHARE,
+            "",
+            "Too many views contradict the rest: something moved, or the images do not belong to "
+            "the poses. Look at the rejected views in the report, then collect again.",
+        ),
+    ]
+
+
+def _drift(limits: VerdictLimits, name: str, found: CameraSolution) -> Check:
+    moved = found.drift_significance > _DRIFT_SIGNIFICANCE
+    size = found.drift_mm if moved else 0.0
+    limit = limits.moved_mm / 2
+    return below(
+        name,
+        "step while collecting",
+        size,
+        limit,
+        "mm",
+        f"The camera (or the board in the hand) moved after pose {found.drift_after_pose}. "
+        "Tighten its mount and collect again.",
+    )
+
+
+def _place_checks(cell: CellSettings, found: Mapping[str, FloatArray]) -> list[Check]:
+    """Each camera near its own nominal place; a camera at another one's place is a swap."""
+    limits = cell.limits
+    checks = []
+    for name in cell.names:
+        distance, angle = pose_difference(cell.camera(name).nominal.matrix, found[name])
+        near = distance <= limits.nominal_position_m and angle <= limits.nominal_rotation_deg
+        advice = (
+            "The camera is not where the cell file says it was mounted. If it was remounted, "
+            "correct position_m and target_m there; otherwise the solution is wrong."
+        )
+        for other in cell.names:
+            if other == name or near:
+                continue
+            to_other = pose_difference(cell.camera(other).nominal.matrix, found[name])
+            if to_other[0] <= limits.nominal_position_m and (
+                to_other[1] <= limits.nominal_rotation_deg
+            ):
+                advice = (
+                    f"It stands where '{other}' should be: the cameras are swapped. Exchange the "
+                    "cables or the serial numbers in the cell file, and collect again."
+                )
+        checks.append(
+            below(
+                name,
+                "distance from its nominal place",
+                distance,
+                limits.nominal_position_m,
+                "m",
+                advice,
+            )
+        )
+        checks.append(
+            below(
+                name,
+                "turn from its nominal direction",
+                angle,
+                limits.nominal_rotation_deg,
+                "deg",
+                advice,
+            )
+        )
+    return checks
+
+
+def _common_checks(limits: VerdictLimits, record: SolutionRecord) -> list[Check]:
+    percent = 100 * abs(record.board_scale - 1.0)
+    # Only what is certain counts against the board: two standard deviations are allowed for.
+    certain = max(0.0, percent - 200 * record.board_scale_sigma)
+    checks = [
+        below(
+            "board",
+            "size of the print against its definition",
+            certain,
+            limits.board_scale_percent,
+            "%",
+            f"The print is {100 * record.board_scale:.2f} % of its stated size. Measure it and put "
+            "the true square_m and marker_m into the cell file, or print at 100 %; collect again.",
+        ),
+        below(
+            "robot",
+            "spread of its own position error",
+            record.robot_position_noise_mm,
+            limits.robot_error_mm,
+            "mm",
+            "The robot's poses contradict each other. Check the TCP set in the controller, the "
+            "factory kinematics and that the board does not slip in the gripper.",
+        ),
+    ]
+    if record.cross_camera_board_mm is not None:
+        checks.append(
+            below(
+                "cameras",
+                "disagreement on the board",
+                record.cross_camera_board_mm,
+                limits.cross_camera_mm,
+                "mm",
+                "Two cameras see the same board at two places. Collect again.",
+            )
+        )
+    return checks
+
+
+def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
+    limits, workspace = cell.limits, cell.scene.workspace
+    checks = []
+    for name, view in scene.views.items():
+        checks.append(
+            below(
+                name,
+                "table plane",
+                view.table.worst_mm(workspace),
+                limits.table_plane_mm,
+                "mm",
+                "The table is not at z = 0 for this camera. Is the table level with the robot's "
+                "foot? If so, the camera's tilt is wrong: collect again.",
+            )
+        )
+        checks.append(
+            below(
+                name,
+                "depth scale error",
+                100 * abs(view.correction.scale - 1.0 + view.correction.offset_m / 0.9),
+                limits.depth_scale_percent,
+                "%",
+                "Depths are too long or too short, or the camera moved towards or from the table "
+                "since the images were taken. Run the device's own depth calibration; collect "
+                "again.",
+            )
+        )
+    if len(scene.views) > 1:
+        checks.append(
+            below(
+                "cameras",
+                "disagreement over the workspace",
+                scene.cross_camera_mm,
+                limits.cross_camera_mm,
+                "mm",
+                "The clouds of the two cameras do not lie on each other: a camera moved since the "
+                "images were taken, or its depth is off. Collect again.",
+            )
+        )
+        checks.append(
+            below(
+                "cameras",
+                "disagreement on the blocks",
+                scene.block_shift_mm,
+                limits.block_mm,
+                "mm",
+                "The cameras see the blocks at different places. Put blocks of the size in the "
+                "cell file on the table, well apart and inside the workspace; collect again.",
+            )
+        )
+    return checks
+
+
+def _age(limits: VerdictLimits, created_utc: str, now: datetime | None) -> Check:
+    created = datetime.fromisoformat(created_utc.replace("Z", "+00:00"))
+    moment = now or datetime.now(timezone.utc)
+    days = max(0.0, (moment - created).total_seconds() / 86400.0)
+    return below(
+        "data", "age", days, limits.valid_for_days, "days", "The data are stale. Collect again."
+    )

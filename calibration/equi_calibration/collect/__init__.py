@@ -1,0 +1,1 @@
+"""Recording a data set: poses, cameras, arm, files."""

@@ -1,0 +1,99 @@
+"""The arm behind `ArmMover`, through the driver's link to the controller.
+
+Slow joint moves to planned poses, each refused by the controller's own safety limits if it leaves
+them. The driver node must not run at the same time: a controller obeys one program. With
+`listen_only` no program is loaded at all, and people guide the arm with the pendant's freedrive.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_calibration.cell_file import CellSettings
+from equi_calibration.collect.poses import TCP_FROM_TOOL0_M, path_is_clear
+from equi_calibration.collect.sources import ArmReading
+from equi_calibration.errors import CollectError
+from equi_control.rtde.rtde_link import LinkConfig, LinkError, RtdeLink
+from equi_core.motion import ur5_kinematics
+
+FloatArray = NDArray[np.float64]
+
+_FARTHEST_REACH_M = 0.9
+"""A joint speed of v / this keeps every point of the arm below v."""
+_OLDEST_READING_S = 0.5
+
+
+class RtdeArm:
+    """Context manager: connects without moving, stops the arm on the way out."""
+
+    def __init__(self, cell: CellSettings, robot_ip: str, *, listen_only: bool = False) -> None:
+        self._cell = cell
+        self._listen_only = listen_only
+        self._link = RtdeLink(LinkConfig(host=robot_ip, tcp_from_flange_m=TCP_FROM_TOOL0_M))
+
+    def __enter__(self) -> RtdeArm:
+        try:
+            self._link.open(listen_only=self._listen_only)
+        except LinkError as error:
+            raise CollectError(f"the robot is not ready: {error}") from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._link.close()
+
+    def now_s(self) -> float:
+        """Wall clock, the one that stamps images."""
+        return time.time()
+
+    def read(self) -> ArmReading:
+        """Newest state of the controller."""
+        reading = self._link.read()
+        if not reading.connected or reading.age_s > _OLDEST_READING_S:
+            raise CollectError(
+                f"the controller was last heard {reading.age_s:.1f} s ago; connection lost"
+            )
+        return ArmReading(
+            reading.base_link_from_tcp, reading.joints_rad, time.time(), not reading.at_rest
+        )
+
+    def move_to(self, joints_rad: FloatArray, speed_m_s: float) -> None:
+        """Go to a joint vector if the way there is clear; straight up first if it is not."""
+        target = np.asarray(joints_rad, dtype=np.float64)
+        here = self.read().joints_rad
+        for stop in self._way(here, target):
+            self._move(stop, speed_m_s)
+
+    def _way(self, here: FloatArray, target: FloatArray) -> list[FloatArray]:
+        ready = np.asarray(ur5_kinematics.HOME_RAD)
+        if path_is_clear(self._cell, here, target):
+            return [target]
+        # From wherever the arm was left: it may be outside the boxes of the tour already.
+        if path_is_clear(self._cell, ready, target):
+            return [ready, target]
+        raise CollectError(
+            "no clear way from here to the next pose; bring the arm to its ready posture "
+            "(0, -90, 90, -90, -90, 0 deg) by hand, or widen collect.tcp_box in the cell file"
+        )
+
+    def _move(self, joints_rad: FloatArray, speed_m_s: float) -> None:
+        speed = speed_m_s / _FARTHEST_REACH_M
+        try:
+            self._link.move_joints(joints_rad, speed, 2 * speed)
+        except LinkError as error:
+            raise CollectError(f"the arm did not reach the pose: {error}") from error
+
+    def nudge(self, base_from_tcp: FloatArray, speed_m_s: float) -> None:
+        """A small straight move, for measuring delays."""
+        try:
+            self._link.move_to(base_from_tcp, speed_m_s, 4 * speed_m_s)
+        except LinkError as error:
+            raise CollectError(f"the arm did not make its small move: {error}") from error

@@ -1,0 +1,1 @@
+"""Eye-to-hand calibration: closed-form hand-eye start, bundle adjustment, validation."""

@@ -1,0 +1,1 @@
+"""The driver: steps, faults, homing, arm and gripper."""

@@ -1,0 +1,33 @@
+"""Settings of the driver above the servo process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from equi_control.servo.config import ServoConfig
+
+
+@dataclass(frozen=True)
+class DriverConfig:
+    """Settings of the driver above the servo process."""
+
+    servo: ServoConfig
+    home_position_m: tuple[float, float, float] = (0.5, 0.0, 0.2)
+    home_yaw_rad: float = 0.0
+    use_gripper: bool = True
+    gripper_timeout_s: float = 6.0
+    gripper_grace_s: float = 0.8
+    """A gripper may be unreachable for this long: time to reconnect once, and for a loss of the
+    whole controller, which takes the gripper with it, to be named as such."""
+    servo_silence_s: float = 0.5
+    """A servo process that is silent for longer is taken to hang, and killed."""
+    connect_timeout_s: float = 30.0
+    max_observation_age_s: float = 2.0
+    """A command that answers an older observation is refused."""
+    max_measured_speed_m_s: float = 0.5
+    """Measured TCP speed above which the fault LIMIT_VIOLATED is latched."""
+    overspeed_grace_s: float = 0.03
+    """The speed may be above for this long: fingers that slide off the edge of something they press
+    against spring by the few millimetres that the arm lags behind, within a cycle or two."""
+    max_measured_outside_m: float = 0.05
+    """Measured distance from the box above which LIMIT_VIOLATED is latched."""

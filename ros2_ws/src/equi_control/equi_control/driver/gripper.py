@@ -1,0 +1,80 @@
+"""The gripper as the driver uses it: wishes, what is held, and what was lost."""
+
+from __future__ import annotations
+
+from equi_control.robotiq.client import RobotiqClient
+from equi_control.robotiq.worker import GripperReport, GripperWorker
+
+_SAME_CLOSEDNESS = 1e-3
+
+
+class Hand:
+    """Owns the gripper worker; a cell without a gripper has a healthy stand-in."""
+
+    def __init__(self) -> None:
+        self._worker: GripperWorker | None = None
+        self._wish: float | None = None
+        self._was_holding = False
+
+    def connect(self, host: str) -> None:
+        """Start to talk to the gripper; nothing moves."""
+        self._worker = GripperWorker(RobotiqClient(host))
+        self._worker.start()
+
+    @property
+    def exists(self) -> bool:
+        """Whether the cell has a gripper."""
+        return self._worker is not None
+
+    @property
+    def report(self) -> GripperReport:
+        """The newest report."""
+        if self._worker is None:
+            return GripperReport(connected=True, active=True, settled=True, reason="")
+        return self._worker.report
+
+    @property
+    def closedness(self) -> float:
+        """The newest wish, 0 open .. 1 closed; open before the first."""
+        return self._wish or 0.0
+
+    def activate(self) -> None:
+        """Ask for activation; the report shows when it is done."""
+        if self._worker is not None:
+            self._worker.activate()
+
+    def close_to(self, closedness: float) -> None:
+        """Go to a closedness; the wish of before is not sent again."""
+        unchanged = self._wish is not None and abs(closedness - self._wish) < _SAME_CLOSEDNESS
+        if self._worker is not None and not unchanged:
+            self._wish = closedness
+            self._worker.move(closedness)
+
+    def open(self) -> None:
+        """Open, whatever was wished before."""
+        self._wish = None
+        self.close_to(0.0)
+
+    def drop_unsent(self) -> None:
+        """Forget what the gripper was not told yet: when it comes back it must stay still."""
+        if self._worker is not None and self._worker.drop_unsent():
+            self._wish = None  # else the same wish would be taken for one that was carried out
+
+    def begin_anew(self) -> None:
+        """An operator has seen to the gripper: forget wishes and what came of them."""
+        self._wish = None
+        if self._worker is not None:
+            self._worker.forget_wish()
+
+    def has_lost_object(self) -> bool:
+        """Whether an object was held at the last look and is not now; once per loss."""
+        holding = self.report.holding
+        # Opening on purpose is no loss.
+        lost = self._was_holding and not holding and self.closedness > 0.5
+        self._was_holding = holding
+        return lost
+
+    def stop(self) -> None:
+        """End the worker."""
+        if self._worker is not None:
+            self._worker.stop()

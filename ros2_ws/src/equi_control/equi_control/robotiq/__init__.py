@@ -1,0 +1,1 @@
+"""The 2F-85 gripper over its TCP port."""

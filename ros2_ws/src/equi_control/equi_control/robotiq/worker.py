@@ -1,0 +1,187 @@
+"""A thread that owns the gripper: polls it, carries out the newest wish, says when it is gone.
+
+The gripper's port is slow and may block; the driver must not. The worker holds the last status,
+and a lost gripper shows as `connected = False` with the reason, never as an old `holding`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, replace
+
+from equi_control.robotiq.client import GripperError, GripperStatus, RobotiqClient
+
+_LOG = logging.getLogger(__name__)
+_POLL_S = 0.04
+# Fingers that were sent at least this far (shares of the stroke) and have moved less than that are
+# jammed, where nothing else can have stopped them.
+_JAM_GRACE_S = 0.3
+"""Fingers may take so long to leave the place where they rest."""
+_SENT = 0.06
+_MOVED = 0.012
+_FULLY_OPEN = 0.95
+
+
+@dataclass(frozen=True)
+class GripperReport:
+    """What the driver may believe about the gripper now."""
+
+    connected: bool = False
+    active: bool = False
+    opening: float = 1.0
+    holding: bool = False
+    settled: bool = False
+    """The newest wish has been carried out, or stopped by an object."""
+    jammed: bool = False
+    """The fingers did not move at all, and it was no object that kept them from it."""
+    fault: int = 0
+    reason: str = "gripper not connected yet"
+
+
+class GripperWorker:
+    """Runs a RobotiqClient in the background."""
+
+    def __init__(self, client: RobotiqClient) -> None:
+        self._client = client
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._report = GripperReport()
+        self._activate = False
+        self._wish: tuple[int, float] | None = None
+        """Number and closedness of what is to be sent next."""
+        self._wish_number = 0
+        self._sent: float | None = None
+        """The closedness that was sent last: a jam is judged by it."""
+        self._sent_from: float | None = None
+        self._sent_s = 0.0
+        self._thread = threading.Thread(target=self._run, name="gripper", daemon=True)
+
+    def start(self) -> None:
+        """Begin to poll; nothing moves before `activate` or `move`."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and close the port."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=3.0)
+
+    @property
+    def report(self) -> GripperReport:
+        """The newest report."""
+        with self._lock:
+            return self._report
+
+    def activate(self) -> None:
+        """Ask for activation; the report shows when it is done."""
+        with self._lock:
+            self._activate = True
+        self._wake.set()
+
+    def move(self, closedness: float) -> None:
+        """Ask for a closedness; replaces an older wish."""
+        with self._lock:
+            self._wish_number += 1
+            self._wish = (self._wish_number, closedness)
+            self._report = replace(self._report, settled=False)
+        self._wake.set()
+
+    def drop_unsent(self) -> bool:
+        """Forget what was asked for and not sent: a gripper that comes back must stay still.
+
+        What was sent is remembered: fingers that did not obey are still jammed.
+
+        Returns:
+            Whether a wish to move was dropped.
+        """
+        with self._lock:
+            dropped = self._wish is not None
+            self._wish = None
+            self._activate = False
+        return dropped
+
+    def forget_wish(self) -> None:
+        """Forget the newest wish and what came of it: a person has seen to the gripper."""
+        with self._lock:
+            self._wish = None
+            self._sent = None
+            self._sent_from = None
+            self._report = replace(self._report, jammed=False)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._serve()
+            except GripperError as error:
+                self._lose(str(error))
+            except Exception as error:
+                # A dead thread would leave the last report standing, with an object in the hand.
+                _LOG.exception("gripper worker failed")
+                self._lose(f"gripper worker failed: {error}")
+        self._client.close()
+
+    def _lose(self, reason: str) -> None:
+        with self._lock:
+            self._report = GripperReport(reason=reason)
+        self._client.close()
+        self._stop.wait(0.5)
+
+    def _serve(self) -> None:
+        self._client.connect()
+        while not self._stop.is_set():
+            if self._activate:
+                self._client.activate()
+                with self._lock:
+                    self._activate = False
+            with self._lock:
+                wish = self._wish
+            if wish is not None:
+                self._send(wish)
+            self._publish(self._client.status())
+            self._wake.wait(_POLL_S)
+            self._wake.clear()
+
+    def _send(self, wish: tuple[int, float]) -> None:
+        opening = self._client.status().opening
+        if self._wish != wish:
+            return  # dropped or replaced while the gripper answered
+        self._client.move(wish[1])
+        with self._lock:
+            self._sent, self._sent_from, self._sent_s = wish[1], opening, time.monotonic()
+            if self._wish == wish:
+                self._wish = None
+
+    def _publish(self, status: GripperStatus) -> None:
+        with self._lock:
+            carried_out = self._wish is None
+            stuck = carried_out and self._is_stuck(status)
+            jammed = stuck and time.monotonic() - self._sent_s > _JAM_GRACE_S
+            if jammed and not self._report.jammed:
+                _LOG.warning("gripper sent from %s does not move: %s", self._sent_from, status)
+            self._report = GripperReport(
+                connected=True,
+                active=status.active,
+                opening=status.opening,
+                holding=status.holding and not jammed,
+                settled=carried_out and not status.moving and stuck == jammed,
+                jammed=jammed,
+                fault=status.fault,
+                reason="" if status.active else "gripper is not activated",
+            )
+
+    def _is_stuck(self, status: GripperStatus) -> bool:
+        """Whether the fingers stand where they stood, although they were sent elsewhere.
+
+        Fingers that close on something from partly open cannot be told from jammed ones; but
+        nothing is as wide as the fully open gripper, and nothing held keeps it from opening.
+        """
+        if self._sent is None or self._sent_from is None or not status.active or status.moving:
+            return False
+        way = (1.0 - self._sent) - self._sent_from
+        if abs(way) < _SENT or abs(status.opening - self._sent_from) > _MOVED:
+            return False
+        return way > 0.0 or self._sent_from > _FULLY_OPEN

@@ -1,0 +1,1 @@
+"""The connection to the UR controller; the one place that imports ur_rtde."""

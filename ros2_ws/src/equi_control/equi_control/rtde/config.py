@@ -1,0 +1,55 @@
+"""How to reach and set up one robot, and what can go wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from equi_control.rtde.robot_reading import Problem
+
+
+class LinkError(RuntimeError):
+    """The controller cannot be reached or refuses; says what the operator can do."""
+
+    def __init__(self, message: str, problem: Problem = Problem.ROBOT_NOT_RUNNING) -> None:
+        super().__init__(message)
+        self.problem = problem
+        """What is wrong with the robot, as a code."""
+
+
+class LinkLostError(LinkError):
+    """The connection broke while the library was being used."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Problem.CONNECTION_LOST)
+
+
+@dataclass(frozen=True)
+class LinkConfig:
+    """How to reach and set up one robot."""
+
+    host: str
+    tcp_from_flange_m: float = 0.169
+    """Length from tool0 to the TCP along the tool axis [m]."""
+    payload_kg: float = 0.95
+    payload_cog_m: tuple[float, float, float] = (0.0, 0.0, 0.058)
+    """Centre of mass of gripper and coupling in the flange frame [m]."""
+    watchdog_hz: float = 10.0
+    """The controller stops the arm by itself if it hears nothing for 1 / this [s]. Until then the
+    arm goes no further than the last pose, so a longer wait does not lengthen its way."""
+    lookahead_s: float = 0.05
+    """Smoothing of servoL, 0.03 to 0.2 s."""
+    gain: float = 400.0
+    """Stiffness of servoL, 100 to 2000."""
+
+    def __post_init__(self) -> None:
+        if not self.host:
+            raise LinkError("robot address is empty; set it to the controller's IP address")
+        for name, low, high in (
+            ("lookahead_s", 0.03, 0.2),
+            ("gain", 100, 2000),
+            ("watchdog_hz", 1, 125),
+            ("payload_kg", 0, 5),
+        ):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise LinkError(f"{name} is {value}; it must lie between {low} and {high}")

@@ -1,0 +1,291 @@
+"""The servo process: owns the link, streams checked poses at the controller's rate.
+
+It stops the arm first and explains second. It ends, with the arm stopped, on any problem of the
+robot, on any error of its own, and when its parent is gone; a new start is a new process. If it is
+killed or hangs, the controller's watchdog stops the arm.
+
+The loop sleeps to absolute deadlines on the monotonic clock that are locked to the controller's
+own cycles. It sends a new pose only when the controller has read the last one (`cycle_clock`), and
+repeats the last one otherwise, also while the controller is silent: that keeps its watchdog quiet.
+After a pause that the arm could feel, the motion speeds up from rest.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import signal
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from equi_control.rtde.robot_reading import Problem, Reading, problem_of
+from equi_control.rtde.rtde_link import LinkError, RtdeLink
+from equi_control.servo.config import ServoConfig
+from equi_control.servo.cycle_clock import CycleClock
+from equi_control.servo.shared_state import Phase, SharedState
+from equi_control.servo.streamer import Streamer, TakeOverError
+from equi_core.motion.realtime import raise_priority
+
+_LOG = logging.getLogger(__name__)
+
+# Commands to the robot during shutdown may hang in the library: after this the kernel ends us.
+_LAST_WORDS_S = 3.0
+# An orderly end brakes along the trajectory first, for at most this long.
+_ORDERLY_END_S = 1.0
+# Wake up this long before the controller's next cycle is due, and look for it from then on.
+_EARLY_S = 0.0008
+# A stop of the program this soon after a gap in the stream is the work of the watchdog.
+_STARVATION_MEMORY_S = 1.0
+# A refused servo command is explained by one of the next readings.
+_EXPLANATION_S = 0.1
+
+
+def run_servo(config: ServoConfig, commands: Connection, state: SharedState) -> None:
+    """Entry point of the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    signal.signal(signal.SIGTERM, _terminate)
+    granted = raise_priority(config.realtime_priority)
+    _LOG.info("servo process runs at %s priority", granted.value)
+    link = RtdeLink(config.link)
+    try:
+        _ServoLoop(link, config, commands, state).run()
+    except SystemExit:
+        state.write(phase=Phase.ENDED, message="asked to end")
+    except LinkError as error:
+        state.write(phase=Phase.FAULTED, problem=error.problem.value, message=str(error))
+    except Exception as error:
+        state.write(phase=Phase.FAULTED, problem="internal", message=f"{error}")
+        _LOG.exception("servo process failed")
+    finally:
+        _end(link, state)
+
+
+def _end(link: RtdeLink, state: SharedState) -> None:
+    """Stop the arm if it can be reached; then leave without waiting for the library."""
+    # The default action of SIGALRM ends the process even while a library call holds Python's lock.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, _LAST_WORDS_S)
+    lost = str(state.read()["problem"]) == Problem.CONNECTION_LOST.value
+    if not lost:
+        link.stop()
+    os._exit(0)
+
+
+def _terminate(*_: object) -> None:
+    raise SystemExit
+
+
+class _ServoLoop:
+    """Cycle by cycle: commands in, state out, one pose to the robot."""
+
+    def __init__(
+        self, link: RtdeLink, config: ServoConfig, commands: Connection, state: SharedState
+    ) -> None:
+        self._link, self._config = link, config
+        self._commands, self._state = commands, state
+        self._streamer: Streamer | None = None
+        self._period_s = 0.008
+        self._target_number = 0
+        self._blocked = False
+        self._message = ""
+        self._cycles = 0
+        self._late_cycles = 0
+        self._worst_gap_s = 0.0
+        self._repeated_cycles = 0
+        self._last_sent_s = math.nan
+        self._starved_s = -math.inf
+        self._clock = CycleClock(self._period_s)
+        self._end_by_s: float | None = None
+
+    def run(self) -> None:
+        """Connect, then serve until a problem or the end."""
+        self._state.write(phase=Phase.CONNECTING, heartbeat_s=time.monotonic())
+        self._link.open()
+        self._period_s = 1.0 / self._link.rate_hz
+        self._clock = CycleClock(self._period_s)
+        deadline_s = time.monotonic()
+        answered_s = math.nan
+        while True:
+            _sleep_until(deadline_s - _EARLY_S)
+            fresh = self._link.wait_for_cycle(answered_s, timeout_s=self._period_s)
+            arrived_s = time.monotonic()
+            self._late_cycles += arrived_s - deadline_s > self._period_s / 2
+            self._take_commands()
+            if self._ended():
+                return
+            reading = self._link.read()
+            if fresh:
+                self._clock.saw_cycle(reading.controller_time_s, time.monotonic())
+            deadline_s = self._clock.next_due_s(reading.controller_time_s)
+            problem = problem_of(reading, self._config.max_state_age_s)
+            if problem is Problem.NONE and self._streamer is not None:
+                problem = self._stream(self._streamer, reading, fresh=fresh)
+                if fresh:
+                    # Cycles that passed while this one was computed are answered as well.
+                    answered_s = self._link.cycle_time_s()
+            elif fresh:
+                answered_s = reading.controller_time_s
+            if problem is not Problem.NONE:
+                self._fail(reading, problem)
+                return
+            self._publish(reading, Phase.IDLE if self._streamer is None else Phase.STREAMING)
+
+    def _take_commands(self) -> None:
+        if self._end_by_s is not None:
+            return
+        try:
+            while self._commands.poll():
+                self._obey(self._commands.recv())
+        except (EOFError, OSError):
+            self._begin_end("the driver is gone")
+
+    def _begin_end(self, why: str) -> None:
+        """Brake along the trajectory before the program is stopped."""
+        self._message = why
+        self._end_by_s = time.monotonic() + _ORDERLY_END_S
+        if self._streamer is not None:
+            self._streamer.brake()
+
+    def _ended(self) -> bool:
+        if self._end_by_s is None:
+            return False
+        at_rest = self._streamer is None or self._streamer.finished
+        if at_rest or time.monotonic() > self._end_by_s:
+            self._state.write(phase=Phase.ENDED, message=self._message)
+            return True
+        return False
+
+    def _obey(self, command: tuple[Any, ...]) -> None:
+        name, *arguments = command
+        if name == "end":
+            self._begin_end("asked to end")
+        elif name == "activate":
+            self._take_over()
+        elif self._streamer is None:
+            return
+        elif name == "target":
+            self._target_number, target = int(arguments[0]), arguments[1]
+            self._blocked = False
+            self._streamer.aim(target)
+        elif name == "brake":
+            self._streamer.brake()
+
+    def _take_over(self) -> None:
+        """Start streaming at the measured pose, whatever was wished before.
+
+        A tool that points straight down stays where it is. A tilted one is slowly turned upright
+        about the TCP, which counts as motion.
+        """
+        if self._streamer is not None:
+            return
+        reading = self._link.read()
+        try:
+            self._streamer = Streamer(reading, self._config, self._period_s)
+        except TakeOverError as error:
+            self._message = str(error)
+            return
+        self._message = ""
+        self._blocked = False
+        self._link.arm_watchdog()
+        self._last_sent_s = math.nan
+
+    def _stream(self, streamer: Streamer, reading: Reading, *, fresh: bool) -> Problem:
+        """Send one pose; a refusal is turned into the problem that explains it."""
+        self._notice_contact(streamer, reading)
+        is_new = fresh and self._clock.may_send(reading.controller_time_s)
+        if is_new:
+            if self._clock.paused:
+                streamer.resume_from_rest()
+            streamer.advance()
+        else:
+            self._repeated_cycles += 1
+        if not self._link.servo(streamer.pose, self._period_s):
+            return self._explanation()
+        now_s = time.monotonic()
+        if is_new:
+            self._clock.handed_over(now_s)
+        self._note_gap(now_s)
+        return Problem.NONE
+
+    def _note_gap(self, now_s: float) -> None:
+        gap_s = now_s - self._last_sent_s
+        self._last_sent_s = now_s
+        if math.isnan(gap_s):
+            return
+        self._worst_gap_s = max(self._worst_gap_s, gap_s)
+        if gap_s > 1.0 / self._config.link.watchdog_hz:
+            self._starved_s = now_s
+
+    def _explanation(self) -> Problem:
+        """Why the controller refused: the reading that says so may be a cycle or two behind."""
+        until_s = time.monotonic() + _EXPLANATION_S
+        while time.monotonic() < until_s:
+            problem = problem_of(self._link.read(), self._config.max_state_age_s)
+            # A stopped program is only the symptom if a safety state is about to follow.
+            if problem not in (Problem.NONE, Problem.PROGRAM_STOPPED):
+                return problem
+            time.sleep(self._period_s / 2)
+        return Problem.PROGRAM_STOPPED
+
+    def _notice_contact(self, streamer: Streamer, reading: Reading) -> None:
+        if self._blocked or streamer.trajectory.finished:
+            return
+        lag_m = float(
+            np.linalg.norm(
+                reading.base_link_from_target_tcp[:3, 3] - reading.base_link_from_tcp[:3, 3]
+            )
+        )
+        force_n = float(np.linalg.norm(reading.wrench[:3]))
+        if lag_m > self._config.blocked_lag_m or force_n > self._config.max_contact_force_n:
+            self._blocked = True
+            self._message = f"contact: {lag_m * 1e3:.0f} mm behind the target, {force_n:.0f} N"
+            streamer.yield_to_contact(reading.base_link_from_tcp)
+
+    def _fail(self, reading: Reading, problem: Problem) -> None:
+        """Stop first, explain second."""
+        starved = time.monotonic() - self._starved_s < _STARVATION_MEMORY_S
+        if problem is not Problem.CONNECTION_LOST:
+            self._link.stop()
+        code = "watchdog" if problem is Problem.PROGRAM_STOPPED and starved else problem.value
+        words = problem.value.replace("_", " ")
+        self._message = f"{code}: {words} while {'driving' if self._streamer else 'idle'}"
+        self._publish(reading, Phase.FAULTED, problem=code)
+
+    def _publish(self, reading: Reading, phase: Phase, problem: str = "none") -> None:
+        self._cycles += 1
+        streamer = self._streamer
+        self._state.write(
+            heartbeat_s=time.monotonic(),
+            cycles=self._cycles,
+            phase=phase,
+            problem=problem,
+            message=self._message,
+            period_s=self._period_s,
+            base_link_from_tcp=reading.base_link_from_tcp,
+            twist=reading.twist,
+            wrench=reading.wrench,
+            joints_rad=reading.joints_rad,
+            joint_speeds_rad_s=reading.joint_speeds_rad_s,
+            state_age_s=reading.age_s,
+            robot_mode=reading.robot_mode,
+            safety_mode=reading.safety_mode,
+            commanded=np.zeros(4) if streamer is None else streamer.commanded,
+            target_number=self._target_number,
+            finished=streamer is None or streamer.finished,
+            blocked=self._blocked,
+            worst_gap_s=self._worst_gap_s,
+            late_cycles=self._late_cycles,
+            repeated_cycles=self._repeated_cycles,
+            guard_trips=0 if streamer is None else streamer.guard_trips,
+        )
+
+
+def _sleep_until(deadline_s: float) -> None:
+    """Absolute deadline on the monotonic clock."""
+    left_s = deadline_s - time.monotonic()
+    if left_s > 0:
+        time.sleep(left_s)

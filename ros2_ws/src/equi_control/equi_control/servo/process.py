@@ -1,0 +1,89 @@
+"""The servo process as its parent sees it: start, command, look, end; notices when it hangs."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equi_control.servo.config import ServoConfig
+from equi_control.servo.loop import run_servo
+from equi_control.servo.shared_state import Phase, SharedState
+
+
+class ServoProcess:
+    """Handle on one servo process; never reused after it ended."""
+
+    def __init__(self, config: ServoConfig) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._state = SharedState(context)
+        receiver, self._commands = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=run_servo, args=(config, receiver, self._state), name="equi-servo", daemon=True
+        )
+        self._receiver = receiver
+        self._started_s = 0.0
+
+    def start(self) -> None:
+        """Start the process; it connects by itself and moves nothing."""
+        self._started_s = time.monotonic()
+        self._process.start()
+        # Only the child may hold this end: its death then shows as a broken pipe.
+        self._receiver.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id."""
+        return self._process.pid
+
+    def state(self) -> Any:
+        """Newest shared state."""
+        return self._state.read()
+
+    def silence_s(self) -> float:
+        """Time since the process last gave a sign of life [s]."""
+        return time.monotonic() - max(float(self.state()["heartbeat_s"]), self._started_s)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process exists."""
+        return self._process.is_alive()
+
+    def activate(self) -> None:
+        """Ask it to take over the arm where it is."""
+        self._send("activate")
+
+    def move_to(self, number: int, target: ArrayLike) -> None:
+        """Aim at a pose (4,): x, y, z [m], yaw [rad] in base_link."""
+        self._send("target", number, [float(value) for value in np.asarray(target)])
+
+    def brake(self) -> None:
+        """Stop on the way, within the caps."""
+        self._send("brake")
+
+    def end(self, timeout_s: float = 4.0) -> None:
+        """Let it stop the arm and end; kill it if it does not (the robot's watchdog stops it)."""
+        self._send("end")
+        self._process.join(timeout_s)
+        if self._process.is_alive():
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(2.0)
+
+    @property
+    def phase(self) -> Phase:
+        """Phase of its life."""
+        return Phase(int(self.state()["phase"]))
+
+    def _send(self, *command: Any) -> None:
+        try:
+            self._commands.send(command)
+        except (BrokenPipeError, OSError):
+            return  # it has ended; its last state says why

@@ -1,0 +1,1 @@
+"""From an action to a motion: kinematics, safety filter, jerk-limited trajectory."""

@@ -1,0 +1,1 @@
+"""From point clouds and robot state to the image that the policy was trained on."""

@@ -1,0 +1,1 @@
+"""ROS plumbing shared by all nodes: QoS profiles, node main, shutdown, stamps, diagnostics."""

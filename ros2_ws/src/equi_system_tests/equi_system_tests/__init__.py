@@ -1,0 +1,1 @@
+"""Whole-system rehearsals and studies of the simulated cell."""

@@ -1,0 +1,251 @@
+"""A driver on an emulated robot, with the few verbs that rehearsals and tests share."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_control.driver.config import DriverConfig
+from equi_control.driver.driver import Driver
+from equi_control.driver.state import DriverState
+from equi_control.driver.steps import StepCommand, StepReport
+from equi_control.rtde.config import LinkConfig
+from equi_control.servo.config import ServoConfig
+from equi_control.servo.shared_state import Phase
+from equi_core.motion.safety import SafetyLimits
+from ur_emulator.constants import DASHBOARD_PORT
+from ur_emulator.launching import EmulatorProcess
+
+EPISODE = "rehearsal"
+_FAST_M_S = 0.15
+_PATIENCE_S = 90.0
+_QUIET_S = 0.4
+_STILL_RAD_S = 2e-3
+_LOOK_PERIOD_S = 0.02
+
+
+class RehearsalError(RuntimeError):
+    """Something that must happen in a rehearsal did not."""
+
+
+class StoppedTooSoonError(RehearsalError):
+    """A fault stopped the arm before the one to be rehearsed was injected.
+
+    A computer that stands still for longer than the watchdog allows does this; it says nothing
+    about the fault that was to come.
+    """
+
+
+def recording_of(emulator: EmulatorProcess) -> NDArray[np.void]:
+    """What the emulated controller has recorded so far."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recording.npy"
+        emulator.api.request("record_save", path=str(path))
+        rows: NDArray[np.void] = np.load(path)
+    return rows
+
+
+def wait_for_standstill(
+    emulator: EmulatorProcess, meanwhile: Callable[[], object] = lambda: None
+) -> None:
+    """Wait until the emulated arm has been at rest for some time."""
+    quiet_since_s = time.monotonic()
+    deadline_s = quiet_since_s + _PATIENCE_S
+    while time.monotonic() - quiet_since_s < _QUIET_S:
+        meanwhile()
+        if emulator.api.status()["joint_speed_rad_s"] > _STILL_RAD_S:
+            quiet_since_s = time.monotonic()
+        if time.monotonic() > deadline_s:
+            raise RehearsalError("the arm never came to rest")
+        time.sleep(_LOOK_PERIOD_S)
+
+
+class Rig:
+    """Emulator and driver together; a context manager."""
+
+    def __init__(
+        self,
+        *,
+        arm: str = "kinematic",
+        series: str = "cb3",
+        servo_silence_s: float = DriverConfig.servo_silence_s,
+        **servo: Any,
+    ) -> None:
+        self.emulator = EmulatorProcess(arm=arm, series=series)
+        self._servo_settings = servo
+        self._servo_silence_s = servo_silence_s
+        self.driver: Driver
+        self._next_step = 0
+        self._direction = 1.0
+
+    @classmethod
+    def patient(cls, **settings: Any) -> Rig:
+        """A rig on which no hold-up of this computer counts as a fault of driver or robot."""
+        ages = SafetyLimits(max_state_age_s=_PATIENCE_S, max_command_age_s=_PATIENCE_S)
+        return cls(
+            **{
+                "watchdog_hz": 1.0,
+                "max_state_age_s": _PATIENCE_S,
+                "servo_silence_s": _PATIENCE_S,
+                "limits": ages,
+                **settings,
+            }
+        )
+
+    def __enter__(self) -> Rig:
+        self.emulator.__enter__()
+        link = LinkConfig(self.emulator.address)
+        if "watchdog_hz" in self._servo_settings:
+            link = replace(link, watchdog_hz=self._servo_settings.pop("watchdog_hz"))
+        # A loaded machine may need long to start a process; nothing here measures that.
+        self.config = DriverConfig(
+            ServoConfig(link, **self._servo_settings),
+            connect_timeout_s=_PATIENCE_S,
+            servo_silence_s=self._servo_silence_s,
+        )
+        self.driver = Driver(self.config)
+        self.driver.connect()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.driver.close()
+        self.emulator.__exit__(None, None, None)
+
+    def until(self, condition: Callable[[], bool], what: str) -> list[StepReport]:
+        """Poll the driver until something is the case; raises if it never is."""
+        deadline_s = time.monotonic() + _PATIENCE_S
+        reports: list[StepReport] = []
+        while True:
+            reports += self.driver.poll()
+            if condition():
+                return reports
+            if time.monotonic() > deadline_s:
+                driver = self.driver
+                raise RehearsalError(
+                    f"never happened: {what} (driver {driver.state.name}, fault {driver.fault}, "
+                    f"{driver.notice}, robot {self.emulator.api.status()['events'][-3:]})"
+                )
+            time.sleep(0.004)
+
+    def take_over(self) -> None:
+        """Connect, activate, go home and begin an episode."""
+        self.until(lambda: self._phase() is Phase.IDLE, "connected")
+        self.driver.activate()
+        self.until(lambda: self.driver.state is DriverState.HOLD, "the driver holds the arm")
+        self.driver.go_home()
+        self.until(lambda: not self.driver.homing, "home")
+        self.begin_episode(EPISODE)
+
+    def begin_episode(self, name: str) -> None:
+        """Start counting steps anew."""
+        self.driver.begin_episode(name)
+        self._next_step = 0
+
+    def submit(
+        self,
+        step_m: tuple[float, float, float],
+        yaw_rad: float = 0.0,
+        closedness: float = 0.0,
+        age_s: float = 0.0,
+    ) -> list[StepReport]:
+        """Command one step; returns what was refused or interrupted by it."""
+        command = StepCommand(
+            self.driver.episode_id, self._next_step, closedness, step_m, yaw_rad, age_s
+        )
+        reports = self.driver.submit(command)
+        if not any(report.command is command for report in reports):
+            self._next_step += 1
+        return reports
+
+    def finish_step(self) -> list[StepReport]:
+        """Wait until the running step has ended."""
+        return self.until(lambda: self.driver.state is not DriverState.ACTIVE, "the step ends")
+
+    def start_moving(self, closedness: float = 0.0) -> None:
+        """Begin a long diagonal step and wait until the arm is fast."""
+        sign, self._direction = self._direction, -self._direction
+        self.submit((0.05 * sign, 0.05 * sign, -0.02 * sign), closedness=closedness)
+        self.until_fast()
+
+    def until_fast(self) -> None:
+        """Wait until the arm is well under way; raises StoppedTooSoonError if a fault stops it."""
+        self.until(lambda: self._is_fast() or self.driver.fault is not None, "the arm is fast")
+        if self.driver.fault is not None:
+            raise StoppedTooSoonError(f"stopped before the fault: {self.driver.fault.reason}")
+
+    def _is_fast(self) -> bool:
+        return float(np.linalg.norm(self.driver.last["twist"][:3])) > _FAST_M_S
+
+    def record(self) -> None:
+        """Start a new recording at the robot."""
+        self.emulator.api.request("record_start")
+
+    def recorded(self) -> NDArray[np.void]:
+        """The recording so far."""
+        return recording_of(self.emulator)
+
+    def wait_for_standstill(self) -> None:
+        """Wait until the emulated arm itself is at rest for some time."""
+        wait_for_standstill(self.emulator, self.driver.poll)
+
+    def measured_m(self) -> NDArray[np.float64]:
+        """TCP position at the robot, in base_link [m]."""
+        x, y, z = self.emulator.api.status()["actual_tcp"][:3]
+        return np.array([-x, -y, z])
+
+    def recover_robot(self) -> None:
+        """What an operator does at the pendant: unlock or power up, whatever is needed."""
+        api = self.emulator.api
+        api.request("clear_faults")
+        api.request("release_emergency_stop")
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while True:
+            status = api.status()
+            if status["safety_mode"] == "NORMAL" and status["robot_mode"] == "RUNNING":
+                return
+            if time.monotonic() > deadline_s:
+                raise RehearsalError(f"the robot does not recover: {status}")
+            try:
+                if status["safety_mode"] == "PROTECTIVE_STOP":
+                    self.dashboard("unlock protective stop")
+                elif status["robot_mode"] == "POWER_OFF":
+                    self.dashboard("brake release")
+            except OSError:
+                pass  # a restarting controller has no dashboard yet
+            time.sleep(0.05)
+
+    def reset_fault(self) -> None:
+        """What an operator does at the driver, after the robot is well again."""
+        if self.driver.fault is None:
+            raise RehearsalError("no fault is latched")
+        self.driver.begin_reset(self.driver.fault.code)
+        self.until(lambda: not self.driver.resetting, "the reset ends")
+        if self.driver.state is not DriverState.IDLE:
+            raise RehearsalError(f"the reset failed: {self.driver.fault}")
+
+    def dashboard(self, command: str) -> str:
+        """One dashboard command."""
+        with socket.create_connection((self.emulator.address, DASHBOARD_PORT), 5.0) as client:
+            reader = client.makefile("r")
+            reader.readline()
+            client.sendall(command.encode() + b"\n")
+            return reader.readline().strip()
+
+    def _phase(self) -> Phase:
+        return (
+            Phase.CONNECTING if self.driver.last is None else Phase(int(self.driver.last["phase"]))
+        )

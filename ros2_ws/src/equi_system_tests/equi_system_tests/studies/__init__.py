@@ -1,0 +1,1 @@
+"""Studies that need the simulator together with perception, policy or calibration."""

@@ -1,0 +1,161 @@
+"""What the policy would see through two cameras that stand elsewhere than their file says.
+
+The simulated world is looked at from the true poses; the clouds are placed by the poses that
+perception believes in, and fused, repaired and drawn by the functions that the robot runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from equi_calibration.synthetic.depth_cloud import cloud_of
+from equi_cell_sim.camera_model import CameraRig
+from equi_cell_sim.depth_camera import DepthCamera
+from equi_core.contract import ImageSpec
+from equi_core.observation.height_repair import drop_spikes, fill_holes
+from equi_core.observation.image import ObservationError, compose_observation
+from equi_core.observation.projection import CameraCloud, fuse_clouds
+from equi_core.observation.robot_shape import robot_volume
+from equi_perception.fusion import FusionConfig
+from equi_rl.envs.base import HiddenPropertyEnv
+from equi_rl.sim.world import World
+
+FloatArray = NDArray[np.float64]
+FloatImage = NDArray[np.float32]
+
+_EDGE_PX = 2
+_EDGE_STEP_M = 0.005
+_WRONG_M = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Eye:
+    """A camera where it really stands, and where perception believes that it stands."""
+
+    camera: DepthCamera
+    base_from_points: FloatArray
+    """(4, 4) by which perception places its raw points, depth correction included."""
+
+
+@dataclass(frozen=True)
+class ImageError:
+    """A fused depth image against the training renderer's image of the same scene."""
+
+    flat_mm: float
+    """Mean absolute depth error further than two pixels from every edge."""
+    wrong_share: float
+    """Share of all pixels that are off by more than 10 mm."""
+
+
+class FusedEye:
+    """Looks at a world through all cameras of a cell."""
+
+    def __init__(self, world: World, eyes: Sequence[Eye], image: ImageSpec) -> None:
+        self._world = world
+        self._eyes = tuple(eyes)
+        self._image = image
+        self._config = FusionConfig()
+
+    def heights(self) -> FloatImage:
+        """Fused heights (S, S) [m] around the TCP; unseen pixels are filled as on the robot.
+
+        Raises:
+            ObservationError: more is unseen than perception allows.
+        """
+        seen = self._seen()
+        unseen = float(np.mean(np.isnan(seen)))
+        if unseen > self._config.max_unseen_fraction:
+            raise ObservationError(f"{unseen:.0%} of the image is unseen: no observation")
+        return fill_holes(seen)
+
+    def _seen(self) -> FloatImage:
+        """Fused heights (S, S) [m], NaN where nothing was seen."""
+        shapes = self._world.shapes(with_robot=True)
+        state = self._world.get_state()
+        clouds = [
+            CameraCloud(
+                cloud_of(eye.camera.spec, eye.camera.capture(shapes, with_colour=False)),
+                eye.base_from_points,
+            )
+            for eye in self._eyes
+        ]
+        joints, _ = self._world.arm.measured()
+        config = self._config
+        volume = robot_volume(joints, state.scene.opening, self._image, config.robot_margin_m)
+        fused = fuse_clouds(
+            clouds,
+            state.tcp_position_m,
+            self._image,
+            robot_capsules_m=volume.capsules,
+            robot_boxes_m=volume.boxes,
+            height_range_m=(config.min_height_m, config.max_height_m),
+        )
+        return drop_spikes(fused.height_m)
+
+    def observation(self) -> FloatImage:
+        """What the policy gets (2, S, S)."""
+        return self._drawn(self.heights())
+
+    def image_error(self) -> ImageError:
+        """Error of the fused image of the present scene, however little of it was seen."""
+        state = self._world.get_state()
+        true = self._drawn(self._world.heights(self._image, state.tcp_position_m[:2]))[0]
+        error = np.abs(self._drawn(fill_holes(self._seen()))[0] - true)
+        kernel = np.ones((2 * _EDGE_PX + 1, 2 * _EDGE_PX + 1), np.uint8)
+        flat = cv2.dilate(true, kernel) - cv2.erode(true, kernel) < _EDGE_STEP_M
+        return ImageError(1000 * float(error[flat].mean()), float((error > _WRONG_M).mean()))
+
+    def _drawn(self, heights: FloatImage) -> FloatImage:
+        state = self._world.get_state()
+        return compose_observation(
+            heights,
+            state.tcp_position_m,
+            state.yaw_rad,
+            state.scene.opening,
+            state.holding,
+            self._image,
+            goal_xy_m=state.scene.goal_xy_m,
+        )
+
+
+def displaced_eyes(rig: CameraRig, seed: int) -> list[Eye]:
+    """The cameras of a rig, displaced as it says, while the calibration stays nominal."""
+    wrong = dataclasses.replace(rig.miscalibration, seed=seed)
+    return [
+        Eye(
+            DepthCamera(
+                spec, rig.noise, wrong.true_pose(spec.base_from_camera, spec.name), seed=seed
+            ),
+            spec.base_from_camera,
+        )
+        for spec in rig.cameras
+    ]
+
+
+def pose_scene(env: HiddenPropertyEnv, seed: int) -> None:
+    """A scene of the task with the gripper somewhere over the workspace, open or closing."""
+    env.reset(seed=seed)
+    rng = np.random.default_rng([seed, 7])
+    x, y, z = rng.uniform((0.35, -0.15, 0.10), (0.65, 0.15, 0.24))
+    env.world.reset(
+        dataclasses.replace(
+            env.state().scene,
+            tcp_position_m=(float(x), float(y), float(z)),
+            yaw_rad=float(rng.uniform(-np.pi / 2, np.pi / 2)),
+            opening=float(rng.choice([1.0, 0.6])),
+        )
+    )
+
+
+def mean_error(errors: Sequence[ImageError]) -> ImageError:
+    """Mean over scenes."""
+    return ImageError(
+        float(np.mean([error.flat_mm for error in errors])),
+        float(np.mean([error.wrong_share for error in errors])),
+    )

@@ -1,0 +1,43 @@
+from setuptools import find_packages, setup
+
+package_name = "equi_system_tests"
+
+setup(
+    name=package_name,
+    version="0.1.0",
+    description="Rehearsals and studies of the whole system in the simulated cell.",
+    maintainer="equi-rl-ur5 maintainers",
+    maintainer_email="maintainers@example.com",
+    license="MIT",
+    packages=find_packages(exclude=["test"]),
+    package_data={package_name: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
+        (f"share/{package_name}", ["package.xml"]),
+    ],
+    # Exact versions are pinned in requirements/ at the repository root.
+    install_requires=[
+        "numpy",
+        "rich",
+        "equi_core",
+        "equi_control",
+        "equi_cell_sim",
+        "equi_policy",
+        "equi_calibration",
+        "equi_rl",
+        "ur_emulator",
+    ],
+    python_requires=">=3.10,<3.13",
+    zip_safe=True,
+    entry_points={
+        "console_scripts": [
+            "equi-faults = equi_system_tests.faults.fault_report:main",
+        ],
+        "equi.benchmarks": [
+            "observation = equi_system_tests.studies.observation_check:run",
+            "servo = equi_system_tests.faults.servo_bench:run",
+            "calibration = equi_system_tests.studies.calibration_accuracy:run",
+            "miscalibration = equi_system_tests.studies.miscalibration:run",
+        ],
+    },
+)

@@ -1,0 +1,202 @@
+"""Port 29100, ours alone: injects faults, moves the arm by hand, records, arranges the scene.
+
+One JSON object per line in, one per line out: `{"op": "protective_stop"}` is answered by
+`{"ok": true, ...}` or `{"ok": false, "error": "..."}`.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+import numpy as np
+
+from ur_emulator.constants import CONTROL_API_PORT, Service
+from ur_emulator.controller import frames
+from ur_emulator.protocols.connections import Connection
+
+
+class RequestError(ValueError):
+    """A request that cannot be carried out; says what is allowed."""
+
+
+class Robot(Protocol):
+    """What the control API can do to an emulated robot."""
+
+    controller: Any
+    network: Any
+
+    def restart(self, boot_s: float | None) -> None:
+        """Power-cycle the controller."""
+
+    def statistics(self) -> dict[str, Any]:
+        """How well the loop keeps its period."""
+
+    def request_shutdown(self) -> None:
+        """End the process."""
+
+
+class ControlSession:
+    """One client of the control API."""
+
+    def __init__(self, connection: Connection, robot: Robot) -> None:
+        self._connection = connection
+        self._robot = robot
+        self._rest = b""
+        self._operations = self._operation_table()
+
+    def received(self, data: bytes) -> None:
+        """Carry out every complete line."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line.strip():
+                answer = json.dumps(self._carry_out(line))
+                self._connection.send(answer.encode() + b"\n")
+
+    def closed(self) -> None:
+        """Faults stay until they are cleared: the client may be a one-line script."""
+
+    def _carry_out(self, line: bytes) -> dict[str, Any]:
+        try:
+            request = json.loads(line)
+            if not isinstance(request, dict):
+                raise RequestError(f"request is {request!r}; it must be a JSON object")
+            name = request.pop("op", None)
+            if name not in self._operations:
+                known = ", ".join(sorted(self._operations))
+                raise RequestError(f"op is {name!r}; known: {known}")
+            result = self._operations[name](**request)
+        except (TypeError, ValueError, KeyError, OSError, frames.NoSolutionError) as error:
+            return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+        return {"ok": True, **(result or {})}
+
+    def _operation_table(self) -> dict[str, Callable[..., dict[str, Any] | None]]:
+        robot = self._robot
+        return {
+            "status": self._status,
+            "protective_stop": lambda: robot.controller.trigger_protective_stop("injected"),
+            "emergency_stop": lambda: robot.controller.emergency_stop(),
+            "release_emergency_stop": lambda: {
+                "released": robot.controller.release_emergency_stop()
+            },
+            "freeze": lambda service: self._inject(service, frozen=True),
+            "thaw": lambda service: self._inject(service, frozen=False),
+            "delay": lambda service, seconds: self._inject(service, delay_s=float(seconds)),
+            "drop": lambda service, fraction: self._inject(service, drop_fraction=float(fraction)),
+            "refuse": lambda service, on=True: self._inject(service, refuse=bool(on)),
+            "cut": lambda service: {"closed": robot.network.cut(_service(service))},
+            "clear_faults": self._clear_faults,
+            "restart": lambda boot_s=None: robot.restart(boot_s),
+            "gripper_jam": lambda on=True: setattr(
+                robot.controller.arm.gripper, "jammed", bool(on)
+            ),
+            "lose_object": lambda: robot.controller.arm.gripper.lose_object(),
+            "place_object": self._place_object,
+            "hand_move": self._hand_move,
+            "record_start": lambda: robot.controller.recorder.start(),
+            "record_save": lambda path: {"rows": robot.controller.recorder.save(Path(path))},
+            "get_scene": lambda: {"scene": robot.controller.arm.scene()},
+            "set_scene": lambda scene: robot.controller.arm.reset_scene(scene),
+            "shutdown": lambda: robot.request_shutdown(),
+        }
+
+    def _status(self) -> dict[str, Any]:
+        controller = self._robot.controller
+        tcp = controller.target.flange_from_tcp
+        return {
+            "series": controller.series.name,
+            "runtime_state": controller.runtime_state.name,
+            "robot_mode": controller.safety.robot_mode.name,
+            "safety_mode": controller.safety.safety_mode.name,
+            "servoing": controller.servoing,
+            "actual_q": controller.arm.joints_rad.tolist(),
+            "actual_tcp": frames.pose_of(
+                frames.base_from_tcp(controller.arm.joints_rad, tcp)
+            ).tolist(),
+            "joint_speed_rad_s": float(np.abs(controller.arm.speeds_rad_s).max()),
+            "payload_kg": controller.payload_kg,
+            "gripper_opening_m": controller.arm.gripper.opening_m,
+            "timestamp_s": controller.timestamp_s,
+            "events": controller.events[-20:],
+            "loop": self._robot.statistics(),
+        }
+
+    def _inject(self, service: str, **changes: float | bool) -> None:
+        self._robot.network.inject(_service(service), **changes)
+
+    def _clear_faults(self) -> None:
+        for service in Service:
+            self._robot.network.inject(
+                service, frozen=False, delay_s=0.0, drop_fraction=0.0, refuse=False
+            )
+        self._robot.controller.arm.gripper.jammed = False
+
+    def _place_object(self, width_m: float | None) -> None:
+        gripper = self._robot.controller.arm.gripper
+        if not hasattr(gripper, "object_width_m"):
+            raise RequestError("objects of the physics arm come from its scene: use set_scene")
+        gripper.object_width_m = None if width_m is None else float(width_m)
+
+    def _hand_move(self, dxyz_m: list[float]) -> dict[str, Any]:
+        """Move the measured TCP by a step along base_link axes, as a hand in free-drive would."""
+        controller = self._robot.controller
+        tcp = controller.target.flange_from_tcp
+        pose = frames.base_from_tcp(controller.arm.joints_rad, tcp)
+        x, y, z = (float(value) for value in dxyz_m)
+        pose[:3, 3] += (-x, -y, z)
+        joints = frames.solve(pose, tcp, controller.arm.joints_rad)
+        return {"moved": controller.move_by_hand(joints)}
+
+
+def _service(name: str) -> Service:
+    try:
+        service = Service(name)
+    except ValueError as error:
+        known = ", ".join(item.value for item in Service if item is not Service.CONTROL_API)
+        raise RequestError(f"service is {name!r}; known: {known}") from error
+    if service is Service.CONTROL_API:
+        raise RequestError("the control API itself has no faults")
+    return service
+
+
+class EmulatorClient:
+    """The control API from the other side: one method call per operation."""
+
+    def __init__(self, address: str, timeout_s: float = 10.0) -> None:
+        self._socket = socket.create_connection((address, CONTROL_API_PORT), timeout_s)
+        self._reader = self._socket.makefile("rb")
+
+    def __enter__(self) -> EmulatorClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def request(self, op: str, **arguments: Any) -> dict[str, Any]:
+        """Carry out one operation; raises RequestError with the emulator's answer if it refuses."""
+        self._socket.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
+        line = self._reader.readline()
+        if not line:
+            raise RequestError(f"the emulator closed the connection during '{op}'")
+        answer: dict[str, Any] = json.loads(line)
+        if not answer.pop("ok"):
+            raise RequestError(f"'{op}' refused: {answer['error']}")
+        return answer
+
+    def status(self) -> dict[str, Any]:
+        """The robot's state as the robot sees it."""
+        return self.request("status")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._reader.close()
+        self._socket.close()

@@ -1,0 +1,1 @@
+"""The controller itself: cycle, program, motions, registers, safety system."""

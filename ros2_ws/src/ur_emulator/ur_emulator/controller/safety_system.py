@@ -1,0 +1,113 @@
+"""The controller's power and safety states with the delays an operator meets on the real one.
+
+Protective stop: the arm brakes, the program pauses; it can be unlocked only some seconds later.
+Emergency stop: the arm brakes, power goes off, the program stops; release, power on and brake
+release follow one another. Every delay can be scaled for tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ur_emulator.constants import (
+    SAFETY_STATUS_BITS,
+    RobotMode,
+    SafetyMode,
+)
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Seconds that the real controller takes (documentation and experience; not measured)."""
+
+    unlock_s: float = 5.0
+    power_on_s: float = 4.0
+    brake_release_s: float = 3.0
+    power_off_s: float = 0.5
+    boot_s: float = 20.0
+
+    def scaled(self, factor: float) -> Delays:
+        """The same delays, shorter or longer."""
+        return Delays(*(value * factor for value in vars(self).values()))
+
+
+class SafetySystem:
+    """Robot mode and safety mode; time is handed in."""
+
+    def __init__(self, delays: Delays, now_s: float, *, powered: bool = True) -> None:
+        self._delays = delays
+        self.robot_mode = RobotMode.RUNNING if powered else RobotMode.POWER_OFF
+        self.safety_mode = SafetyMode.NORMAL
+        self._stopped_since_s = now_s
+        self._pending: tuple[float, RobotMode] | None = None
+
+    @property
+    def normal(self) -> bool:
+        """Whether motion is allowed."""
+        return self.safety_mode is SafetyMode.NORMAL and self.robot_mode is RobotMode.RUNNING
+
+    @property
+    def status_bits(self) -> int:
+        """RTDE safety_status_bits."""
+        return SAFETY_STATUS_BITS[self.safety_mode]
+
+    def advance(self, now_s: float) -> None:
+        """Complete what takes time."""
+        if self._pending is not None and now_s >= self._pending[0]:
+            self.robot_mode = self._pending[1]
+            self._pending = None
+
+    def protective_stop(self, now_s: float) -> None:
+        """A protective stop happens (ignored while an emergency stop is active)."""
+        if self.safety_mode is SafetyMode.NORMAL:
+            self.safety_mode = SafetyMode.PROTECTIVE_STOP
+            self._stopped_since_s = now_s
+
+    def emergency_stop(self, now_s: float) -> None:
+        """The red button goes down."""
+        self.safety_mode = SafetyMode.ROBOT_EMERGENCY_STOP
+        self._stopped_since_s = now_s
+        self._pending = (now_s + self._delays.power_off_s, RobotMode.POWER_OFF)
+
+    def release_emergency_stop(self, now_s: float) -> bool:
+        """The red button is turned out again; False if it was not pressed."""
+        if self.safety_mode is not SafetyMode.ROBOT_EMERGENCY_STOP:
+            return False
+        self.safety_mode = SafetyMode.NORMAL
+        self.robot_mode = RobotMode.POWER_OFF
+        self._pending = None
+        return True
+
+    def unlock(self, now_s: float) -> str:
+        """Dashboard answer to "unlock protective stop"."""
+        if self.safety_mode is not SafetyMode.PROTECTIVE_STOP:
+            return "Protective stop releasing"
+        if now_s - self._stopped_since_s < self._delays.unlock_s:
+            return "Cannot unlock protective stop until 5s after occurrence"
+        self.safety_mode = SafetyMode.NORMAL
+        return "Protective stop releasing"
+
+    def power_on(self, now_s: float) -> str:
+        """Dashboard answer to "power on"."""
+        if self.safety_mode is SafetyMode.NORMAL and self.robot_mode is RobotMode.POWER_OFF:
+            self.robot_mode = RobotMode.POWER_ON
+            self._pending = (now_s + self._delays.power_on_s, RobotMode.IDLE)
+        return "Powering on"
+
+    def power_off(self, now_s: float) -> str:
+        """Dashboard answer to "power off"."""
+        self.robot_mode = RobotMode.POWER_OFF
+        self._pending = None
+        return "Powering off"
+
+    def release_brakes(self, now_s: float) -> str:
+        """Dashboard answer to "brake release"; powers on first if need be, as the robot does."""
+        if self.safety_mode is not SafetyMode.NORMAL or self.robot_mode is RobotMode.RUNNING:
+            return "Brake releasing"
+        if self._pending is not None and self._pending[1] is RobotMode.RUNNING:
+            return "Brake releasing"  # already under way
+        wait_s = self._delays.brake_release_s
+        if self.robot_mode is not RobotMode.IDLE:
+            wait_s += self._delays.power_on_s
+        self._pending = (now_s + wait_s, RobotMode.RUNNING)
+        return "Brake releasing"

@@ -1,0 +1,104 @@
+"""Starts emulated robots for tests, benchmarks and reports, and ends exactly those."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+from ur_emulator.constants import CONTROL_API_PORT, RTDE_PORT
+from ur_emulator.control_api import EmulatorClient
+
+_START_TIMEOUT_S = 120.0
+
+
+class StartError(RuntimeError):
+    """The emulator did not come up; carries what it wrote."""
+
+
+def free_address() -> str:
+    """A loopback address on which no robot is emulated yet."""
+    rng = random.Random(os.getpid() ^ time.monotonic_ns())
+    for _ in range(100):
+        address = f"127.{rng.randint(1, 254)}.{rng.randint(0, 254)}.{rng.randint(2, 254)}"
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            try:
+                probe.bind((address, RTDE_PORT))
+            except OSError:
+                continue
+            return address
+    raise StartError("no free loopback address found in 127.0.0.0/8")
+
+
+class EmulatorProcess:
+    """One emulated robot in its own process; a context manager."""
+
+    def __init__(
+        self,
+        *,
+        arm: str = "kinematic",
+        series: str = "cb3",
+        delay_scale: float = 0.05,
+        realtime: bool = True,
+        address: str | None = None,
+        scene_file: Path | None = None,
+    ) -> None:
+        self.address = address or free_address()
+        self._command = [
+            sys.executable,
+            "-m",
+            "ur_emulator.main",
+            *("--address", self.address, "--arm", arm, "--series", series),
+            *("--delay-scale", str(delay_scale)),
+            *(("--realtime",) if realtime else ()),
+            *(("--scene-file", str(scene_file)) if scene_file else ()),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.api: EmulatorClient
+
+    def __enter__(self) -> EmulatorProcess:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline_s = time.monotonic() + _START_TIMEOUT_S
+        while True:
+            try:
+                self.api = EmulatorClient(self.address, timeout_s=30.0)
+                return self
+            except OSError as error:
+                if self._process.poll() is not None or time.monotonic() > deadline_s:
+                    self.__exit__(None, None, None)
+                    raise StartError(
+                        f"no emulator on {self.address}:{CONTROL_API_PORT} ({error}); "
+                        f"run by hand to see why: {' '.join(self._command[1:])}"
+                    ) from error
+                time.sleep(0.05)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if hasattr(self, "api"):
+            self.api.close()
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the emulator."""
+        if self._process is None:
+            raise StartError("the emulator was not started")
+        return self._process.pid

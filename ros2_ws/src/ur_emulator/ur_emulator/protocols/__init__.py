@@ -1,0 +1,1 @@
+"""The controller's TCP servers: RTDE, script port, dashboard, gripper."""

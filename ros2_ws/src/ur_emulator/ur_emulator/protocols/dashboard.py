@@ -1,0 +1,108 @@
+"""Port 29999: the dashboard's text commands. One line in, one line out, ended by a bare newline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ur_emulator.constants import RuntimeState, SafetyMode
+from ur_emulator.controller.controller import Controller
+from ur_emulator.protocols.connections import Connection
+
+GREETING = "Connected: Universal Robots Dashboard Server"
+
+_SAFETY_WORDS = {
+    SafetyMode.NORMAL: "NORMAL",
+    SafetyMode.PROTECTIVE_STOP: "PROTECTIVE_STOP",
+    SafetyMode.ROBOT_EMERGENCY_STOP: "ROBOT_EMERGENCY_STOP",
+}
+
+
+class DashboardSession:
+    """One dashboard client."""
+
+    def __init__(self, connection: Connection, controller: Controller) -> None:
+        self._connection = connection
+        self._controller = controller
+        self._rest = b""
+        self._answers = self._answer_table()
+        self._send(GREETING)
+
+    def received(self, data: bytes) -> None:
+        """Answer every complete line."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            command = line.decode("utf-8", "replace").strip()
+            if command:
+                self._send(self._answer(command))
+            if command == "quit":
+                self._connection.close()
+                return
+
+    def closed(self) -> None:
+        """Nothing to give back."""
+
+    def _send(self, line: str) -> None:
+        self._connection.send(line.encode() + b"\n")
+
+    def _answer(self, command: str) -> str:
+        exact = self._answers.get(command)
+        if exact is not None:
+            return exact()
+        word = command.split(" ", 1)[0]
+        if word == "load":
+            return f"File not found: {command[5:]}"
+        fixed = {
+            "popup": "showing popup",
+            "close": "closing popup",
+            "addToLog": "Added log message",
+            "setUserRole": "Setting user role",
+        }
+        return fixed.get(word, f"could not understand: '{command}'")
+
+    def _answer_table(self) -> dict[str, Callable[[], str]]:
+        robot = self._controller
+        return {
+            "play": lambda: "Starting program" if robot.resume_program() else _failed("play"),
+            "stop": self._stop,
+            "pause": lambda: "Pausing program" if robot.pause_program() else _failed("pause"),
+            "unlock protective stop": lambda: robot.safety.unlock(time.monotonic()),
+            "power on": lambda: robot.safety.power_on(time.monotonic()),
+            "power off": self._power_off,
+            "brake release": lambda: robot.safety.release_brakes(time.monotonic()),
+            "running": lambda: f"Program running: {str(self._playing).lower()}",
+            "isProgramSaved": lambda: "True " + robot.program_name,
+            "PolyscopeVersion": lambda: robot.series.polyscope_version,
+            "get serial number": lambda: robot.series.serial_number,
+            "get robot model": lambda: robot.series.robot_model,
+            "is in remote control": lambda: "true",
+            "programState": self._program_state,
+            "robotmode": lambda: f"Robotmode: {robot.safety.robot_mode.name}",
+            "safetymode": lambda: f"Safetymode: {_SAFETY_WORDS[robot.safety.safety_mode]}",
+            "safetystatus": lambda: f"Safetystatus: {_SAFETY_WORDS[robot.safety.safety_mode]}",
+            "get loaded program": lambda: "No program loaded",
+            "quit": lambda: "Disconnected",
+            "shutdown": lambda: "Shutting down",
+            "restart safety": lambda: "Restarting safety",
+        }
+
+    @property
+    def _playing(self) -> bool:
+        return self._controller.runtime_state is RuntimeState.PLAYING
+
+    def _stop(self) -> str:
+        self._controller.stop_program()
+        return "Stopped"
+
+    def _power_off(self) -> str:
+        self._controller.stop_program()
+        return self._controller.safety.power_off(time.monotonic())
+
+    def _program_state(self) -> str:
+        state = self._controller.runtime_state.name
+        name = self._controller.program_name or "<unnamed>"
+        return f"{state} {name}"
+
+
+def _failed(command: str) -> str:
+    return f"Failed to execute: {command}"

@@ -1,0 +1,138 @@
+"""Port 63352: the text protocol of the Robotiq URCap, over the arm's gripper.
+
+`SET VAR n ...` is answered by `ack`, `GET VAR` by `VAR n`. Positions count 0 (open) to 255
+(closed) in requests and 3 to 230 in measurements, as the 2F-85 itself reports.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ur_emulator.arms import GRIPPER_STROKE_M, Gripper
+from ur_emulator.protocols.connections import Connection
+
+OPEN_COUNT, CLOSED_COUNT = 3, 230
+_SPEED_M_S = (0.020, 0.150)
+_FORCE_N = (20.0, 235.0)
+_AT_TARGET_M = 0.0015
+# Fingers that stand so still for so long short of their target are stopped, whatever stopped them.
+_STILL_M = 0.0001
+_STILL_S = 0.5
+
+MOVING, STOPPED_OPENING, STOPPED_CLOSING, AT_TARGET = 0, 1, 2, 3
+RESET, ACTIVATING, ACTIVE = 0, 1, 3
+
+
+class RobotiqUnit:
+    """The gripper's register logic: activation, go-to, object detection."""
+
+    def __init__(self, gripper: Gripper, activation_s: float) -> None:
+        self._gripper = gripper
+        self._activation_s = activation_s
+        self._activating_left_s = 0.0
+        self.values = {"ACT": 0, "GTO": 0, "POS": 0, "SPE": 255, "FOR": 0, "ATR": 0, "ARD": 0}
+        self.values.update(STA=RESET, OBJ=AT_TARGET, FLT=0, PRE=0, LBP=0, MOD=0)
+        self._target_m = GRIPPER_STROKE_M
+        self._closing = False
+        self._rested_at_m = math.nan
+        self._rested_s = 0.0
+
+    def advance(self, period_s: float) -> None:
+        """One controller period: activation and the object status."""
+        if self.values["STA"] == ACTIVATING:
+            self._activating_left_s -= period_s
+            half = self._activation_s / 2
+            # Activation closes and opens the full stroke: it drops whatever is held.
+            goal = 0.0 if self._activating_left_s > half else GRIPPER_STROKE_M
+            self._gripper.command(goal, 0.150, 20.0)
+            if self._activating_left_s <= 0:
+                self.values["STA"] = ACTIVE
+        elif self.values["STA"] == ACTIVE and self.values["GTO"]:
+            if self._gripper.stopped_by_contact or self._stands_still(period_s):
+                self.values["OBJ"] = STOPPED_CLOSING if self._closing else STOPPED_OPENING
+            elif abs(self._gripper.opening_m - self._target_m) < _AT_TARGET_M:
+                self.values["OBJ"] = AT_TARGET
+            else:
+                self.values["OBJ"] = MOVING
+
+    def _stands_still(self, period_s: float) -> bool:
+        """Whether the fingers have rested short of their target for a while."""
+        opening_m = self._gripper.opening_m
+        if not abs(opening_m - self._rested_at_m) < _STILL_M:
+            self._rested_at_m, self._rested_s = opening_m, 0.0
+        self._rested_s += period_s
+        return self._rested_s > _STILL_S and abs(opening_m - self._target_m) >= _AT_TARGET_M
+
+    def set(self, name: str, value: int) -> None:
+        """Write one variable."""
+        self.values[name] = value
+        if name == "ACT":
+            if value == 0:
+                self.values.update(STA=RESET, GTO=0, FLT=0)
+            elif self.values["STA"] == RESET:
+                self.values["STA"] = ACTIVATING
+                self._activating_left_s = self._activation_s
+
+    def go(self) -> None:
+        """Take over the requested position: OBJ shows motion before PRE shows the request."""
+        if self.values["STA"] != ACTIVE or not self.values["GTO"]:
+            return
+        position = min(max(self.values["POS"], 0), 255)
+        share = min(max((position - OPEN_COUNT) / (CLOSED_COUNT - OPEN_COUNT), 0.0), 1.0)
+        self._target_m = GRIPPER_STROKE_M * (1.0 - share)
+        self._closing = self._target_m < self._gripper.opening_m
+        self._gripper.command(
+            self._target_m,
+            _interpolate(_SPEED_M_S, self.values["SPE"]),
+            _interpolate(_FORCE_N, self.values["FOR"]),
+        )
+        self._rested_s = 0.0
+        self.values["OBJ"] = MOVING
+        self.values["PRE"] = position
+
+    def get(self, name: str) -> int | None:
+        """Read one variable; None if there is none of that name."""
+        if name == "POS":
+            closed = 1.0 - self._gripper.opening_m / GRIPPER_STROKE_M
+            return round(OPEN_COUNT + closed * (CLOSED_COUNT - OPEN_COUNT))
+        return self.values.get(name)
+
+
+class RobotiqSession:
+    """One client of the gripper."""
+
+    def __init__(self, connection: Connection, unit: RobotiqUnit) -> None:
+        self._connection = connection
+        self._unit = unit
+        self._rest = b""
+
+    def received(self, data: bytes) -> None:
+        """Answer all complete lines of one read in one piece."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        answers = [self._answer(line.decode("ascii", "replace").split()) for line in lines if line]
+        if answers:
+            # `ack` stands alone and without a newline: clients compare the whole read with it.
+            self._connection.send(
+                "\n".join(answers).encode() + (b"" if "ack" in answers else b"\n")
+            )
+
+    def closed(self) -> None:
+        """Nothing to give back."""
+
+    def _answer(self, words: list[str]) -> str:
+        if len(words) >= 2 and words[0] == "GET":
+            value = self._unit.get(words[1])
+            return f"{words[1]} {'?' if value is None else value}"
+        if len(words) >= 3 and words[0] == "SET" and len(words) % 2 == 1:
+            pairs = dict(zip(words[1::2], words[2::2], strict=True))
+            if all(name in self._unit.values and v.isdigit() for name, v in pairs.items()):
+                for name, number in pairs.items():
+                    self._unit.set(name, int(number))
+                if "GTO" in pairs or "POS" in pairs:
+                    self._unit.go()
+                return "ack"
+        return "nack"
+
+
+def _interpolate(ends: tuple[float, float], count: int) -> float:
+    return ends[0] + (ends[1] - ends[0]) * min(max(count, 0), 255) / 255

@@ -1,0 +1,131 @@
+"""The commanded pose after take-over: a tilted tool is turned upright, and that is motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from equi_control.rtde.config import LinkConfig
+from equi_control.rtde.robot_reading import Reading
+from equi_control.servo.config import ServoConfig
+from equi_control.servo.streamer import Streamer, TakeOverError
+from equi_core.geometry import tilt_of, top_down_pose
+
+PERIOD_S = 0.008
+POSITION_M = (0.5, 0.0, 0.15)
+FASTEST_RAD_S = 0.1
+
+
+def taken_over(tilt_rad: float) -> Streamer:
+    """A take-over of a resting arm whose tool is tilted about x."""
+    pose = top_down_pose(POSITION_M, 0.3)
+    pose[:3, :3] = pose[:3, :3] @ Rotation.from_rotvec([tilt_rad, 0.0, 0.0]).as_matrix()
+    reading = Reading(
+        base_link_from_tcp=pose,
+        base_link_from_target_tcp=pose,
+        twist=np.zeros(6),
+        wrench=np.zeros(6),
+        joints_rad=np.zeros(6),
+        joint_speeds_rad_s=np.zeros(6),
+        controller_time_s=1.0,
+        age_s=0.0,
+        connected=True,
+        program_state=2,
+        robot_mode=7,
+        safety_mode=1,
+        safety_bits=1,
+    )
+    return Streamer(reading, ServoConfig(LinkConfig("127.0.0.2")), PERIOD_S)
+
+
+def test_a_tilted_tool_is_turned_upright_slowly_and_counts_as_moving_until_it_is() -> None:
+    streamer = taken_over(tilt_rad=0.15)
+    tilts = [float(tilt_of(streamer.pose))]
+
+    while not streamer.finished:
+        assert len(tilts) < 2000, "never upright"
+        streamer.advance()
+        tilts.append(float(tilt_of(streamer.pose)))
+
+    assert tilts[0] == pytest.approx(0.15, abs=1e-6)
+    assert tilts[-1] == pytest.approx(0.0, abs=1e-6)
+    assert np.abs(np.diff(tilts)).max() / PERIOD_S < FASTEST_RAD_S
+    np.testing.assert_allclose(streamer.pose[:3, 3], POSITION_M, atol=1e-9)
+
+
+def test_a_tool_that_points_straight_down_is_at_rest_at_once() -> None:
+    streamer = taken_over(tilt_rad=0.0)
+
+    streamer.advance()
+
+    assert streamer.finished
+
+
+def test_a_target_is_not_reached_before_the_tool_is_upright() -> None:
+    streamer = taken_over(tilt_rad=0.15)
+    streamer.aim([0.5, 0.0, 0.151, 0.3])
+
+    while not streamer.trajectory.finished:
+        streamer.advance()
+
+    assert not streamer.finished
+
+
+def advance(streamer: Streamer, cycles: int) -> list[float]:
+    """Tilts of the commanded pose, the present one first."""
+    tilts = [float(tilt_of(streamer.pose))]
+    for _ in range(cycles):
+        streamer.advance()
+        tilts.append(float(tilt_of(streamer.pose)))
+    return tilts
+
+
+def test_a_brake_stops_the_turning_upright_smoothly_and_then_the_arm_rests() -> None:
+    streamer = taken_over(tilt_rad=0.15)
+    advance(streamer, 100)
+    turning = advance(streamer, 1)
+
+    streamer.brake()
+    assert not streamer.finished
+    braking = advance(streamer, 50)
+    resting = advance(streamer, 100)
+
+    assert streamer.finished
+    assert max(resting) == min(resting)
+    assert 0.02 < resting[-1] < turning[0], "stopped on the way"
+    rates = np.diff([*turning, *braking[1:]]) / PERIOD_S
+    assert np.abs(rates).max() < FASTEST_RAD_S
+    assert np.abs(np.diff(rates)).max() / PERIOD_S < 2.0, "no jerk of the tool"
+
+
+def test_the_next_target_turns_the_tool_upright_after_all() -> None:
+    streamer = taken_over(tilt_rad=0.15)
+    advance(streamer, 100)
+    streamer.brake()
+    advance(streamer, 100)
+
+    streamer.aim([0.5, 0.0, 0.151, 0.3])
+    assert not streamer.finished
+    tilts = advance(streamer, 400)
+
+    assert streamer.finished
+    assert tilts[-1] == pytest.approx(0.0, abs=1e-6)
+    assert np.abs(np.diff(tilts)).max() / PERIOD_S < FASTEST_RAD_S
+
+
+def test_a_brake_at_rest_changes_nothing() -> None:
+    streamer = taken_over(tilt_rad=0.0)
+    advance(streamer, 5)
+    before = streamer.pose.copy()
+
+    streamer.brake()
+    advance(streamer, 20)
+
+    assert streamer.finished
+    np.testing.assert_array_equal(streamer.pose, before)
+
+
+def test_a_tool_that_is_tilted_too_far_is_not_taken_over() -> None:
+    with pytest.raises(TakeOverError, match="straight down"):
+        taken_over(tilt_rad=0.25)

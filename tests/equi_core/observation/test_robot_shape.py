@@ -1,0 +1,101 @@
+"""Specification of the robot's volume: it covers the whole robot and hardly anything else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equi_core import geometry as geo
+from equi_core.contract import ImageSpec
+from equi_core.motion.ur5_kinematics import HOME_RAD
+from equi_core.observation.projection import CameraCloud, fuse_clouds
+from equi_core.observation.robot_shape import robot_volume
+from equi_rl.sim.raycast import cast_pinhole
+from equi_rl.sim.robot_model import robot_model
+from equi_rl.sim.world import joints_for_pose
+
+IMAGE = ImageSpec(view_m=3.0, size_px=300)
+"""A view wide enough for the whole arm."""
+
+
+def surface_points(joints, opening, eye, target) -> np.ndarray:
+    """What a camera sees of the simulated robot alone (N, 3)."""
+    half_m = opening * 0.0425
+    table = robot_model().posed_shapes([*joints, half_m, half_m])
+    z = np.subtract(target, eye)
+    z = z / np.linalg.norm(z)
+    x = np.cross(z, [0.0, 0.0, 1.0])
+    x = x / np.linalg.norm(x)
+    pose = geo.pose_matrix(eye, np.column_stack([x, np.cross(z, x), z]))
+    depth = np.empty((120, 160))
+    index, normal = np.empty(depth.shape, dtype=np.int64), np.zeros((*depth.shape, 3))
+    intrinsics = (110.0, 110.0, 79.5, 59.5)
+    cast_pinhole(
+        table.kind,
+        table.size_m,
+        table.rotation,
+        table.position_m,
+        pose,
+        intrinsics,
+        0.05,
+        depth,
+        index,
+        normal,
+    )
+    v, u = np.nonzero(index >= 0)
+    d = depth[v, u]
+    points = np.column_stack([(u - 79.5) / 110 * d, (v - 59.5) / 110 * d, d])
+    return geo.transform_points(pose, points)
+
+
+def count_dropped(points, joints, opening, margin_m=0.006) -> int:
+    """How many points the fusion takes for the robot's."""
+    volume = robot_volume(joints, opening, ImageSpec(), margin_m)
+    fused = fuse_clouds(
+        [CameraCloud(points.astype(np.float32), np.eye(4))],
+        (0.0, 0.0, 0.5),
+        IMAGE,
+        robot_capsules_m=volume.capsules,
+        robot_boxes_m=volume.boxes,
+        height_range_m=(-2.0, 2.0),
+    )
+    assert fused.points_on_robot[0] + fused.points_in_view[0] == len(points)
+    return fused.points_on_robot[0]
+
+
+@pytest.mark.parametrize(
+    ("joints", "opening"),
+    [
+        (np.array(HOME_RAD), 1.0),
+        (joints_for_pose((0.5, 0.0, 0.03), 0.4), 0.3),
+        (joints_for_pose((0.35, -0.15, 0.2), -1.2), 0.0),
+        (joints_for_pose((0.65, 0.18, 0.1), 1.0), 1.0),
+    ],
+)
+def test_every_visible_point_of_the_robot_is_covered(joints, opening):
+    for eye in ((0.6, 0.9, 0.6), (0.6, -0.9, 0.6), (1.3, 0.1, 0.8)):
+        points = surface_points(joints, opening, eye, (0.3, 0.0, 0.25))
+        assert len(points) > 500
+        assert count_dropped(points, joints, opening) == len(points)
+
+
+def test_what_the_fingers_hold_is_not_taken_for_the_robot():
+    joints = joints_for_pose((0.5, 0.0, 0.1), 0.0)
+    # A cube of 5 cm between the pads: its middle and most of its top belong to nobody but itself.
+    offsets = np.linspace(-0.018, 0.018, 9)
+    top = np.array([[0.5 + x, y, 0.125] for x in offsets for y in offsets])
+    assert count_dropped(top, joints, 0.05 / 0.085) == 0
+
+
+def test_the_table_below_the_fingers_is_not_taken_for_the_robot():
+    joints = joints_for_pose((0.5, 0.0, 0.05), 0.7)
+    rng = np.random.default_rng(1)
+    table = np.column_stack([rng.uniform((0.3, -0.2), (0.7, 0.2), (200, 2)), np.zeros(200)])
+    assert count_dropped(table, joints, 1.0) == 0
+
+
+def test_the_volume_stays_close_to_the_arm():
+    """A point three centimetres off the gripper's side is free space."""
+    joints = joints_for_pose((0.5, 0.0, 0.1), 0.0)
+    beside = np.array([[0.5, 0.037 + 0.03, 0.25], [0.5, 0.011 + 0.03, 0.12], [0.6, 0.0, 0.1]])
+    assert count_dropped(beside, joints, 1.0) == 0

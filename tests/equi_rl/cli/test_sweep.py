@@ -1,0 +1,106 @@
+"""Specification of equi-grid: everything runs once, stopped grids go on, others are left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from equi_rl.carflag.run import CarFlagRun
+from equi_rl.cli import sweep
+from equi_rl.cli.sweep import Job, main, run_jobs
+from equi_rl.results.carflag_experiments import carflag_grid
+from equi_rl.training.run_folder import RunFolder
+
+
+def tiny_job(seed, steps=100):
+    run = CarFlagRun(
+        "carflag-1d", seeds=(seed,), steps=steps, evaluate_every=steps, evaluation_episodes=2
+    )
+    return Job(f"seed{seed}", (*run.arguments(), "--a2c.envs", "2", "--a2c.rollout-steps", "5"))
+
+
+def test_the_published_grid_has_every_case_once_with_four_seeds_or_more():
+    runs = carflag_grid()
+    assert len({run.name for run in runs}) == len(runs) == 24
+    on_the_line = [run for run in runs if run.domain == "carflag-1d" and run.offset == 0]
+    assert {(run.size, len(run.seeds)) for run in on_the_line} == {(50, 16), (40, 16)}
+    assert {len(run.seeds) for run in runs if run not in on_the_line} == {4}
+    offsets = {(run.domain, run.offset): run.steps for run in runs if run.offset}
+    assert offsets[("carflag-1d", -10)] == 1_000_000
+    assert offsets[("carflag-2d", 2)] == 2_000_000
+    assert len(offsets) == 8
+
+
+def test_jobs_run_to_the_end_and_finished_ones_are_skipped(tmp_path):
+    jobs = [tiny_job(0), tiny_job(1)]
+    assert run_jobs(jobs, tmp_path, workers=2, niceness=0) == 0
+    stamps = [(tmp_path / job.name / "summary.json").stat().st_mtime_ns for job in jobs]
+    assert run_jobs(jobs, tmp_path, workers=1, niceness=0) == 0
+    assert stamps == [(tmp_path / job.name / "summary.json").stat().st_mtime_ns for job in jobs]
+
+
+def test_a_failing_job_is_reported_and_does_not_stop_the_others(tmp_path, caplog):
+    impossible = Job("impossible", ("carflag", "--domain", "carflag-1d", "--offset", "99"))
+    assert run_jobs([impossible, tiny_job(0)], tmp_path, workers=1, niceness=0) == 1
+    assert RunFolder(tmp_path / "seed0").is_finished
+    assert "impossible ended with status 2" in caplog.text
+    assert "offset = 99" in (tmp_path / "impossible" / "log.txt").read_text()
+
+
+def test_a_job_taken_by_another_process_is_left_alone(tmp_path):
+    job = tiny_job(0)
+    config = {"whoever": "holds it"}
+    with RunFolder(tmp_path / job.name).claim(config, resume=False):
+        assert run_jobs([job], tmp_path, workers=1, niceness=0) == 1
+    assert "in use" in (tmp_path / job.name / "log.txt").read_text()
+
+
+def test_a_stopped_grid_takes_its_jobs_along_and_goes_on_later(tmp_path):
+    # Given a grid of one long job, run by a process of its own
+    program = (
+        "import sys; from pathlib import Path; from equi_rl.cli.sweep import Job, run_jobs;"
+        f"sys.exit(run_jobs([Job('long', {tiny_job(0, steps=10**7).arguments!r})],"
+        f" Path({str(tmp_path)!r}), 1, 0))"
+    )
+    runner = subprocess.Popen([sys.executable, "-c", program], env=dict(os.environ))
+    folder = RunFolder(tmp_path / "long")
+    try:
+        deadline = time.monotonic() + 600
+        while not (folder.path / "config.json").exists():
+            assert time.monotonic() < deadline
+            assert runner.poll() is None
+            time.sleep(0.01)
+    finally:
+        # When it is asked to stop
+        runner.send_signal(signal.SIGTERM)
+        status = runner.wait(timeout=300)
+    assert status == 130
+    # Then nobody holds the run folder any more, and the job counts as started
+    config = folder.read_config()["config"]
+    with folder.claim(config, resume=True):
+        pass
+    assert Job("long", ()).status(tmp_path) == "started"
+
+
+def test_the_list_tells_other_engines_what_to_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sweep.GRIDS, "carflag", lambda: [tiny_job(0), tiny_job(1)])
+    arguments = ["carflag", "--folder", str(tmp_path), "--list", "--json"]
+    assert main(arguments) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in listed] == ["seed0", "seed1"]
+    assert {row["state"] for row in listed} == {"waiting"}
+    subprocess.run(listed[1]["command"], shell=True, check=True, capture_output=True)
+    main(arguments)
+    states = [row["state"] for row in json.loads(capsys.readouterr().out)]
+    assert states == ["waiting", "finished"]
+
+
+@pytest.mark.parametrize("more", [["--only", "no such run"], ["--workers", "0"]])
+def test_a_request_that_makes_no_sense_is_refused(more, tmp_path):
+    assert main(["carflag", "--folder", str(tmp_path), *more]) == 2

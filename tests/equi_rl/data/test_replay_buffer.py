@@ -1,0 +1,189 @@
+"""Specification of the episode memory: nothing lost, demonstrations kept, time-outs told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equi_rl.data.replay_buffer import (
+    DEPTH_STEP_M,
+    Episode,
+    EpisodeMemory,
+    EpisodeRecorder,
+    ReplayError,
+    labelled_by_success,
+    pack_depth,
+    unpack_depth,
+)
+
+
+def an_episode(steps=3, tag=0.0, size=4, demonstration=False, terminated=True) -> Episode:
+    """An episode that can be recognised by its first reward."""
+    return Episode(
+        depth=np.full((steps + 1, size, size), 7, dtype=np.uint16),
+        holding=np.zeros(steps + 1, dtype=bool),
+        action=np.zeros((steps, 5), dtype=np.float32),
+        reward=np.full(steps, tag, dtype=np.float32),
+        terminated=terminated,
+        expert_action=np.full((steps, 5), np.nan, dtype=np.float32),
+        is_demonstration=demonstration,
+    )
+
+
+def tags(memory) -> list[float]:
+    return [float(episode.reward[0]) for episode in memory]
+
+
+def test_depth_survives_storage_to_within_half_a_step():
+    depth_m = np.random.default_rng(0).uniform(0, 0.6, size=(5, 5))
+    back = unpack_depth(pack_depth(depth_m))
+    assert np.abs(back - depth_m).max() <= DEPTH_STEP_M / 2 + 1e-7
+
+
+def test_a_recorded_episode_holds_what_was_recorded():
+    rng = np.random.default_rng(0)
+    observations = rng.uniform(0, 0.3, size=(4, 2, 6, 6)).astype(np.float32)
+    observations[:, 1] = np.array([0, 1, 0, 1])[:, None, None]
+    recorder = EpisodeRecorder(observations[0])
+    actions = rng.uniform(-1, 1, size=(3, 5))
+    for step in range(3):
+        label = actions[step] / 2 if step == 1 else None
+        recorder.add(actions[step], float(step == 2), observations[step + 1], label)
+    episode = recorder.finish(terminated=True)
+
+    assert len(episode) == 3
+    assert episode.succeeded
+    np.testing.assert_array_equal(episode.holding, [False, True, False, True])
+    np.testing.assert_allclose(unpack_depth(episode.depth), observations[:, 0], atol=1e-5)
+    np.testing.assert_allclose(episode.action, actions, atol=1e-7)
+    np.testing.assert_array_equal(np.isnan(episode.expert_action[:, 0]), [True, False, True])
+
+
+def test_a_time_out_is_not_a_success_even_with_a_reward():
+    assert not an_episode(tag=1.0, terminated=False).succeeded
+
+
+def test_a_success_is_labelled_with_its_own_actions_and_a_failure_is_not():
+    won, lost = an_episode(tag=1.0), an_episode(tag=0.0)
+    np.testing.assert_array_equal(labelled_by_success(won).expert_action, won.action)
+    assert np.isnan(labelled_by_success(lost).expert_action).all()
+    assert np.isnan(won.expert_action).all(), "the episode itself stays as it was"
+
+
+def test_the_oldest_episodes_leave_first_and_demonstrations_stay():
+    memory = EpisodeMemory(capacity=10)
+    memory.add(an_episode(tag=1, demonstration=True))
+    for tag in (2, 3, 4, 5):
+        memory.add(an_episode(tag=tag))
+    assert tags(memory) == [1, 4, 5]
+    assert memory.n_transitions == 9
+
+
+def test_demonstrations_alone_may_not_exceed_the_capacity():
+    memory = EpisodeMemory(capacity=5)
+    memory.add(an_episode(steps=3, demonstration=True))
+    with pytest.raises(ReplayError, match="capacity"):
+        memory.add(an_episode(steps=3, demonstration=True))
+    assert len(memory) == 1
+
+
+def test_every_stored_episode_can_be_drawn_and_the_share_of_demonstrations_is_kept():
+    memory = EpisodeMemory()
+    memory.add(an_episode(tag=0, demonstration=True))
+    for tag in (1, 2, 3):
+        memory.add(an_episode(tag=tag))
+    rng = np.random.default_rng(0)
+    drawn = [memory.sample(8, rng, n_demonstrations=4) for _ in range(50)]
+    assert all(episode.is_demonstration for batch in drawn for episode in batch[:4])
+    assert {float(e.reward[0]) for batch in drawn for e in batch[4:]} == {0, 1, 2, 3}
+    assert all(len(batch) == 8 for batch in drawn)
+
+
+def test_drawing_is_reproducible():
+    memory = EpisodeMemory()
+    for tag in range(5):
+        memory.add(an_episode(tag=tag))
+    one = memory.sample(6, np.random.default_rng(3))
+    two = memory.sample(6, np.random.default_rng(3))
+    assert [id(e) for e in one] == [id(e) for e in two]
+
+
+def test_a_hundred_thousand_transitions_fit_in_two_gibibytes():
+    episode = an_episode(steps=15, size=84)
+    per_transition = episode.n_bytes / len(episode)
+    assert per_transition * 100_000 < 2 * 2**30
+
+
+def test_a_killed_run_reads_its_episodes_back(tmp_path):
+    memory = EpisodeMemory(capacity=10, folder=tmp_path)
+    memory.add(an_episode(tag=1, demonstration=True))
+    for tag in (2, 3, 4):
+        memory.add(an_episode(tag=tag))
+    at_checkpoint = memory.n_added
+    assert tags(memory) == [1, 3, 4]
+    memory.add(an_episode(tag=9))  # after the checkpoint: the continued run will not know it
+
+    again = EpisodeMemory(capacity=10, folder=tmp_path)
+    again.restore(at_checkpoint)
+    assert tags(again) == [1, 3, 4]  # although 9 had evicted 3
+    again.add(an_episode(tag=5))
+    assert tags(again) == [1, 4, 5]
+
+
+def test_evicted_episodes_leave_the_disk_when_they_are_forgotten(tmp_path):
+    memory = EpisodeMemory(capacity=6, folder=tmp_path)
+    for tag in (1, 2, 3, 4):
+        memory.add(an_episode(tag=tag))
+    assert len(list(tmp_path.iterdir())) == 4
+    memory.forget_evicted()
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "episode_00000002.npz",
+        "episode_00000003.npz",
+    ]
+    again = EpisodeMemory(capacity=6, folder=tmp_path)
+    again.restore(4)
+    assert tags(again) == tags(memory) == [3, 4]
+
+
+def test_an_episode_half_written_at_the_kill_is_not_read(tmp_path):
+    memory = EpisodeMemory(folder=tmp_path)
+    memory.add(an_episode(tag=1))
+    (tmp_path / "episode_00000001.partial").write_bytes(b"half an episode")
+    again = EpisodeMemory(folder=tmp_path)
+    again.restore(2)
+    assert tags(again) == [1]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"not an archive",
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:60] + bytes(20) + data[80:],
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path, damage):
+    EpisodeMemory(folder=tmp_path).add(an_episode())
+    path = tmp_path / "episode_00000000.npz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ReplayError, match="episode_00000000"):
+        EpisodeMemory(folder=tmp_path).restore(1)
+
+
+def test_an_empty_memory_says_what_to_do():
+    with pytest.raises(ReplayError, match="empty"):
+        EpisodeMemory().sample(1, np.random.default_rng(0))
+
+
+def test_arrays_that_do_not_fit_together_are_refused_by_name():
+    good = an_episode()
+    with pytest.raises(ReplayError, match="holding"):
+        Episode(
+            depth=good.depth,
+            holding=good.holding[:-1],
+            action=good.action,
+            reward=good.reward,
+            terminated=True,
+            expert_action=good.expert_action,
+        )

@@ -1,0 +1,104 @@
+"""Specification of played episodes: who acts, and what is recorded beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.envs import HiddenPropertyEnv, make_env
+from equi_rl.experts import ExpertConfig, FirstChoice, make_expert
+from equi_rl.nets.agent import build_agent
+from equi_rl.nets.config import Combination, reference_config
+from equi_rl.training.collector import Play, do_work
+from equi_rl.training.config import Preset, RobotConfigError, robot_run
+from equi_rl.training.rollout import play_expert, play_policy
+
+EXPERT = ExpertConfig(first_choice=FirstChoice.NEAREST)
+SEED = 7
+
+
+@pytest.fixture(scope="module")
+def env() -> Iterator[HiddenPropertyEnv]:
+    env = make_env("block_picking")
+    yield env
+    env.close()
+
+
+@pytest.fixture(scope="module")
+def untrained() -> ActingPolicy:
+    """A policy that hardly moves and never picks anything."""
+    actor, _ = build_agent(Combination.PLAIN, reference_config("C4"))
+    return ActingPolicy.of(actor)
+
+
+def test_an_expert_that_only_comments_changes_nothing_of_the_episode(env, untrained):
+    expert = make_expert("block_picking", env.contract, EXPERT)
+    alone, _ = play_policy(env, untrained, SEED)
+    commented, outcome = play_policy(env, untrained, SEED, commentator=expert)
+
+    assert np.array_equal(alone.action, commented.action)
+    assert np.isnan(alone.expert_action).all()
+    assert np.isfinite(commented.expert_action).all()
+    assert not outcome.success
+
+
+def test_an_expert_that_takes_over_finishes_what_the_policy_could_not(env, untrained):
+    expert = make_expert("block_picking", env.contract, EXPERT)
+    alone, _ = play_policy(env, untrained, SEED)
+    helped, outcome = play_policy(env, untrained, SEED, commentator=expert, hand_over_at=3)
+
+    assert np.array_equal(helped.action[:3], alone.action[:3])
+    # Executed as advised, where nothing was clipped.
+    assert np.allclose(helped.action[3], helped.expert_action[3], atol=1e-5)
+    assert outcome.success
+    assert len(helped) < len(alone)
+
+
+def test_an_expert_that_takes_over_at_once_gives_a_demonstration(env, untrained):
+    expert = make_expert("block_picking", env.contract, EXPERT)
+    shown, _ = play_expert(env, expert, SEED)
+    helped, _ = play_policy(env, untrained, SEED, commentator=expert, hand_over_at=0)
+    assert np.allclose(helped.action, shown.action, atol=1e-6)
+    assert not helped.is_demonstration
+
+
+def test_the_step_of_the_change_is_a_matter_of_the_seed(env, untrained):
+    expert = make_expert("block_picking", env.contract, EXPERT)
+    work = Play(untrained, (11, 12), stochastic=False, commented=True, hand_over_within=10)
+    first, again = do_work(env, expert, work), do_work(env, expert, work)
+    lengths = [outcome.steps for _, outcome in first]
+    assert lengths == [outcome.steps for _, outcome in again]
+    assert all(outcome.success for _, outcome in first)
+
+
+def test_there_must_be_somebody_to_hand_over_to(env, untrained):
+    with pytest.raises(ValueError, match="no expert"):
+        play_policy(env, untrained, SEED, hand_over_at=3)
+
+
+def test_comparisons_see_no_more_of_the_expert_than_its_demonstrations():
+    with pytest.raises(RobotConfigError, match="hand_over_within is 5"):
+        robot_run("block_picking", Preset.FAST, hand_over_within=5)
+
+
+def test_a_better_policy_is_left_alone_for_longer():
+    run = robot_run(
+        "block_picking", Preset.SHIP, rounds=20, hand_over_within=30, hand_over_grows_to=50
+    )
+    assert [run.hand_over_in(done) for done in (0, 10, 19, 20)] == [30, 40, 49, 50]
+    same = robot_run("block_picking", Preset.SHIP, hand_over_within=30, hand_over_grows_to=0)
+    assert {same.hand_over_in(done) for done in range(same.rounds)} == {30}
+
+
+@pytest.mark.parametrize(("within", "grows_to"), [(30, 20), (0, 20), (30, -1)])
+def test_taking_over_never_comes_earlier_again(within, grows_to):
+    with pytest.raises(RobotConfigError, match=f"hand_over_grows_to is {grows_to}"):
+        robot_run(
+            "block_picking",
+            Preset.SHIP,
+            hand_over_within=within,
+            hand_over_grows_to=grows_to,
+        )

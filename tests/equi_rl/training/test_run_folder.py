@@ -1,0 +1,96 @@
+"""Specification of run folders: whole files, one configuration, one process."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from equi_rl.training.run_folder import RunFolder, RunFolderError, write_atomically
+
+CONFIG = {"domain": "somewhere", "a2c": {"learning_rate": 0.1}, "seeds": [0, 1]}
+
+
+def test_a_fresh_folder_records_configuration_code_and_environment(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with folder.claim(CONFIG, resume=False):
+        record = folder.read_config()
+    assert record["config"] == CONFIG
+    assert record["code_version"]
+    assert {"python", "torch", "numpy"} <= record["environment"].keys()
+
+
+def test_a_folder_of_another_configuration_is_refused_naming_the_field(tmp_path):
+    folder = RunFolder(tmp_path)
+    with folder.claim(CONFIG, resume=False):
+        pass
+    other = {**CONFIG, "a2c": {"learning_rate": 0.2}}
+    message = r"a2c\.learning_rate = 0\.1 there, 0\.2 here"
+    with pytest.raises(RunFolderError, match=message), folder.claim(other, resume=True):
+        pass
+    assert folder.read_config()["config"] == CONFIG  # untouched
+
+
+def test_a_folder_with_a_run_is_not_overwritten_by_accident(tmp_path):
+    folder = RunFolder(tmp_path)
+    with folder.claim(CONFIG, resume=False):
+        pass
+    with pytest.raises(RunFolderError, match="--resume"), folder.claim(CONFIG, resume=False):
+        pass
+
+
+def test_a_folder_in_use_is_refused(tmp_path):
+    folder, second = RunFolder(tmp_path), RunFolder(tmp_path)
+    with (
+        folder.claim(CONFIG, resume=False),
+        pytest.raises(RunFolderError, match="in use"),
+        second.claim(CONFIG, resume=True),
+    ):
+        pass
+    with second.claim(CONFIG, resume=True):  # free again
+        pass
+
+
+def test_a_checkpoint_returns_what_was_saved(tmp_path):
+    folder = RunFolder(tmp_path)
+    assert folder.load_checkpoint() is None
+    arrays = {"a": np.arange(6.0).reshape(2, 3).T, "b": np.array([True, False])}
+    state = {"updates": 3, "generator": np.random.default_rng(0).bit_generator.state}
+    folder.save_checkpoint(arrays, state)
+    loaded, loaded_state = folder.load_checkpoint()
+    assert loaded_state == state
+    for name, array in arrays.items():
+        assert np.array_equal(loaded[name], array)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:100], lambda data: b"rubbish"])
+def test_a_damaged_checkpoint_is_refused_with_a_next_step(tmp_path, damage):
+    folder = RunFolder(tmp_path)
+    folder.save_checkpoint({"a": np.zeros(100)}, {})
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(RunFolderError, match="start over"):
+        folder.load_checkpoint()
+
+
+def test_rows_beyond_the_checkpoint_are_cut_even_if_the_last_is_half_written(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.append_progress([{"steps": 100, "success": 0.5}, {"steps": 200, "success": 0.6}])
+    with open(tmp_path / "progress.csv", "a") as file:
+        file.write("30")  # killed in the middle of 300
+    folder.cut_progress("steps", 100)
+    assert folder.read_progress() == [{"steps": "100", "success": "0.5"}]
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file.json"
+    write_atomically(path, json.dumps({"version": 1}))
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, json.dumps({"version": 2}))
+    assert json.loads(path.read_text()) == {"version": 1}

@@ -1,0 +1,346 @@
+"""Specification of a training run: killed and continued, and never mistaken for another."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+import torch
+
+from equi_core.statistics import SuccessRate
+from equi_rl.agents.learner import DivergedError, require_finite
+from equi_rl.agents.sac_config import Encoder
+from equi_rl.data.replay_buffer import Episode
+from equi_rl.nets.checkpoint import load_checkpoint
+from equi_rl.results.robot_experiments import FAST_CHOICES
+from equi_rl.training import trainer as trainer_module
+from equi_rl.training.config import AGENTS, Preset, RobotConfigError, robot_run, with_settings
+from equi_rl.training.rollout import EpisodeOutcome
+from equi_rl.training.run_folder import RunFolderError
+from equi_rl.training.trainer import RobotTrainer
+
+
+def a_tiny_run(**changes):
+    """A run of a few seconds: two demonstrations, four rounds of one episode."""
+    return robot_run(
+        "block_picking",
+        Preset.SHIP,
+        **{
+            "demonstrations": 2,
+            "warm_up_updates": 1,
+            "rounds": 4,
+            "episodes_per_round": 1,
+            "updates_per_round": 1,
+            "batch_episodes": 2,
+            "evaluate_every": 2,
+            "evaluation_episodes": 1,
+            **changes,
+        },
+    )
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def killed_after(rounds: int):
+    def report(progress, figures):
+        if progress.rounds >= rounds:
+            raise Killed
+
+    return report
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_ends_like_one_that_was_not(tmp_path):
+    straight = RobotTrainer(a_tiny_run(), tmp_path / "straight")
+    straight.train()
+    killed = RobotTrainer(a_tiny_run(), tmp_path / "killed")
+    with pytest.raises(Killed):
+        killed.train(report=killed_after(rounds=3))  # one round after the checkpoint of round 2
+    continued = RobotTrainer(a_tiny_run(), tmp_path / "killed")
+    continued.train(resume=True)
+
+    assert continued.progress.environment_steps == straight.progress.environment_steps
+    one, two = (
+        load_checkpoint(tmp_path / name / "checkpoints" / "round_000004")
+        for name in ("straight", "killed")
+    )
+    for name, tensor in one.tensors.items():
+        assert torch.equal(tensor, two.tensors[name]), name
+    with (tmp_path / "killed" / "progress.csv").open() as stream:
+        assert [row["rounds"] for row in csv.DictReader(stream)] == ["0", "2", "4"]
+    best = load_checkpoint(tmp_path / "killed" / "checkpoints" / "best")
+    assert best.contract.task == "block_picking"
+    assert best.contract.provenance.preset == "ship"
+
+
+@pytest.mark.slow
+def test_a_run_can_start_from_what_an_earlier_one_has_learnt_and_seen(tmp_path):
+    first = RobotTrainer(a_tiny_run(), tmp_path / "first")
+    first.train()
+    kept = sorted((tmp_path / "first" / "memory").iterdir())
+    more = a_tiny_run(warm_up_updates=0, rounds=2, continues=str(tmp_path / "first"))
+    second = RobotTrainer(more, tmp_path / "second")
+    second.train()
+
+    start = load_checkpoint(tmp_path / "second" / "checkpoints" / "round_000000")
+    learnt = load_checkpoint(tmp_path / "first" / "checkpoints" / "round_000004")
+    names = [name for name in learnt.tensors if name.startswith("actor.")]
+    assert names
+    for name in names:
+        assert torch.equal(start.tensors[name], learnt.tensors[name]), name
+    assert len(second.memory) == len(first.memory) + 2
+    assert second.progress.updates == first.progress.updates + 2
+    assert second.progress.environment_steps > first.progress.environment_steps
+    assert second.progress.seconds > first.progress.seconds
+    assert sorted((tmp_path / "first" / "memory").iterdir()) == kept
+    with (tmp_path / "second" / "progress.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["rounds"] for row in rows] == ["-5", "-3", "-1", "0", "2"]
+    updates = [int(row["updates"]) for row in rows]
+    assert updates == sorted(updates)
+
+    foreign = robot_run(
+        "block_pulling", Preset.SHIP, warm_up_updates=0, continues=str(tmp_path / "first")
+    )
+    with pytest.raises(RunFolderError, match="a run on block_picking"):
+        RobotTrainer(foreign, tmp_path / "foreign").train()
+    nothing = a_tiny_run(warm_up_updates=0, continues=str(tmp_path / "nowhere"))
+    with pytest.raises(RunFolderError, match="no checkpoint"):
+        RobotTrainer(nothing, tmp_path / "nothing").train()
+
+
+def test_only_weights_and_episodes_can_be_taken_over():
+    with pytest.raises(RobotConfigError, match="warm_up_updates=0"):
+        a_tiny_run(continues="runs/first")
+
+
+def an_episode(tag: float) -> Episode:
+    """Three steps that can be recognised by their reward."""
+    return Episode(
+        depth=np.zeros((4, 4, 4), dtype=np.uint16),
+        holding=np.zeros(4, dtype=bool),
+        action=np.zeros((3, 5), dtype=np.float32),
+        reward=np.full(3, tag, dtype=np.float32),
+        terminated=True,
+        expert_action=np.zeros((3, 5), dtype=np.float32),
+    )
+
+
+def tags(trainer: RobotTrainer) -> list[float]:
+    return [float(episode.reward[0]) for episode in trainer.memory]
+
+
+class ReadyCollector:
+    """Has played everything already; the first `successes` episodes succeeded."""
+
+    def __init__(self, successes: int) -> None:
+        self.successes = successes
+
+    def play(self, work):
+        return [
+            (an_episode(0.0), EpisodeOutcome(seed, 3, index < self.successes, "", None))
+            for index, seed in enumerate(work.seeds)
+        ]
+
+
+def killed(*_):
+    raise Killed
+
+
+def test_a_full_memory_is_restored_as_it_was_at_the_checkpoint(tmp_path):
+    # Given a run whose memory is full, killed some episodes after its checkpoint
+    run = a_tiny_run(capacity=9)
+    trainer = RobotTrainer(run, tmp_path)
+    for tag in (1, 2, 3, 4):
+        trainer.memory.add(an_episode(tag))
+    trainer._save(SuccessRate(0, 1))
+    at_checkpoint = tags(trainer)
+    for tag in (5, 6):
+        trainer.memory.add(an_episode(tag))
+    # When it goes on
+    continued = RobotTrainer(run, tmp_path)
+    continued._restore()
+    # then nothing is missing; what the checkpoint did not need any more is gone from the disk.
+    assert tags(continued) == at_checkpoint == [2, 3, 4]
+    assert len(list((tmp_path / "memory").iterdir())) == 3
+
+
+def test_a_kill_right_after_the_checkpoint_loses_neither_its_row_nor_the_best(
+    tmp_path, monkeypatch
+):
+    run = a_tiny_run(evaluation_episodes=5)
+    trainer = RobotTrainer(run, tmp_path)
+    trainer._evaluate(ReadyCollector(successes=1))
+    trainer.progress.rounds = 2
+    monkeypatch.setattr(trainer_module, "_point", killed)
+    with pytest.raises(Killed):
+        trainer._evaluate(ReadyCollector(successes=3))
+    monkeypatch.undo()
+    continued = RobotTrainer(run, tmp_path)
+    continued._restore()
+    best = tmp_path / "checkpoints" / "best"
+    assert best.resolve().name == "round_000002"
+    # A later evaluation that is only as good does not replace it.
+    continued.progress.rounds = 4
+    continued._evaluate(ReadyCollector(successes=3))
+    assert best.resolve().name == "round_000002"
+    rows = continued.folder.read_progress()
+    assert [(row["rounds"], row["successes"]) for row in rows] == [
+        ("0", "1"),
+        ("2", "3"),
+        ("4", "3"),
+    ]
+
+
+def test_a_kill_right_before_the_first_checkpoint_leaves_no_row(tmp_path, monkeypatch):
+    trainer = RobotTrainer(a_tiny_run(), tmp_path)
+    monkeypatch.setattr(trainer_module, "save_checkpoint", killed)
+    with pytest.raises(Killed):
+        trainer._evaluate(ReadyCollector(successes=1))
+    continued = RobotTrainer(a_tiny_run(), tmp_path)
+    continued._restore()
+    assert continued.folder.read_progress() == []
+
+
+def test_a_folder_is_not_used_twice_and_not_by_another_run(tmp_path):
+    with pytest.raises(Killed):
+        RobotTrainer(a_tiny_run(), tmp_path / "run").train(report=killed_after(rounds=0))
+    with pytest.raises(RunFolderError, match="--resume"):
+        RobotTrainer(a_tiny_run(), tmp_path / "run").train()
+    with pytest.raises(RunFolderError, match="rounds"):
+        RobotTrainer(a_tiny_run(rounds=5), tmp_path / "run").train(resume=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"task": "juggling"}, "task"),
+        ({"agent": "magic"}, "agent"),
+        ({"seed": -1}, "seed"),
+        ({"rounds": 0}, "rounds"),
+        ({"evaluation_episodes": 0}, "evaluation_episodes"),
+        ({"demonstrations": 0}, "demonstrations"),
+        ({"demonstrations_per_batch": 99}, "demonstrations_per_batch"),
+        ({"preset": "slow"}, "preset"),
+    ],
+)
+def test_an_impossible_run_is_refused_by_name(changes, word):
+    values = {"task": "block_picking", "preset": "ship", **changes}
+    with pytest.raises(RobotConfigError, match=word):
+        robot_run(**values)
+
+
+def test_a_random_expert_cannot_label_for_the_shipping_preset():
+    from equi_rl.experts import FirstChoice
+
+    with pytest.raises(RobotConfigError, match="nearest"):
+        a_tiny_run(first_choice=FirstChoice.RANDOM)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["equi-rsac", "rad-crop-rsac"])
+def test_soft_actor_critic_trains_after_a_warm_start_and_resumes(tmp_path, agent):
+    run = robot_run(
+        "block_picking",
+        Preset.FAST,
+        agent=agent,
+        demonstrations=2,
+        warm_up_updates=1,
+        rounds=3,
+        episodes_per_round=1,
+        updates_per_round=1,
+        batch_episodes=2,
+        demonstrations_per_batch=1,
+        evaluate_every=1,
+        evaluation_episodes=1,
+    )
+    with pytest.raises(Killed):
+        RobotTrainer(run, tmp_path / "run").train(report=killed_after(rounds=1))
+    summary = RobotTrainer(run, tmp_path / "run").train(resume=True)
+    assert summary["rounds"] == 3
+    assert summary["updates"] == 4
+    load_checkpoint(tmp_path / "run" / "checkpoints" / "round_000003").build_critic()
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("preset", list(Preset))
+def test_every_agent_and_preset_is_a_valid_run(agent, preset):
+    assert robot_run("block_pushing", preset, agent=agent).to_mapping()["agent"] == agent
+
+
+@pytest.mark.parametrize("choice", FAST_CHOICES)
+def test_every_choice_of_the_preset_fast_can_be_taken_back(choice):
+    usual = robot_run("block_picking", Preset.FAST)
+    changed = with_settings(usual, FAST_CHOICES[choice])
+    assert (changed == usual) == (choice == "as_it_is")
+
+
+def test_figures_and_weights_that_are_not_finite_stop_the_run():
+    network = torch.nn.Linear(1, 1)
+    require_finite({"loss": 1.0}, network)
+    with pytest.raises(DivergedError, match="loss"):
+        require_finite({"loss": float("nan")}, network)
+    with torch.no_grad():
+        network.weight.fill_(float("inf"))
+    with pytest.raises(DivergedError, match="weight"):
+        require_finite({"loss": 1.0}, network)
+
+
+def test_evaluations_that_all_fail_stop_the_run_and_keep_its_checkpoint(tmp_path):
+    # Given a policy that has learnt next to nothing, when two evaluations in a row fail
+    run = a_tiny_run(evaluate_every=1, failing_evaluations=2)
+    with pytest.raises(DivergedError, match=r"last 2 evaluations had no success"):
+        RobotTrainer(run, tmp_path / "run").train()
+    # then the run has stopped early, and its policy can be loaded.
+    kept = load_checkpoint(tmp_path / "run" / "checkpoints" / "best")
+    assert kept.contract.provenance.evaluation_successes == 0
+    assert not (tmp_path / "run" / "summary.json").exists()
+
+
+def test_any_setting_can_be_given_as_text():
+    run = with_settings(
+        robot_run("block_picking", "fast"),
+        ["sac.demonstration_weight=1", "sac.encoder=critic", "imitation.log_std=null", "seed=3"],
+    )
+    assert run.sac.demonstration_weight == 1.0
+    assert run.sac.encoder is Encoder.CRITIC
+    assert run.imitation.log_std is None
+    assert run.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1e-4", 1e-4), ("2.5E-3", 2.5e-3), (".5e+0", 0.5), ("3", 3.0), ("0.1", 0.1)],
+)
+def test_numbers_may_be_written_in_any_common_way(text, number):
+    run = with_settings(
+        robot_run("block_picking", "fast"),
+        [f"sac.actor_learning_rate={text}", "imitation.log_std=-1e-1", "capacity=1e3"],
+    )
+    assert run.sac.actor_learning_rate == number
+    assert run.imitation.log_std == -0.1
+    assert run.capacity == 1000
+    assert isinstance(run.capacity, int)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "complaint"),
+    [
+        ("sac.discount", "name=value"),
+        ("sac.hope=1", "no setting 'hope'; known: discount"),
+        ("sac=1", "single value"),
+        ("seed.more=1", "single value"),
+        ("sac.discount=high", "no float"),
+        ("sac.discount=1e", "no float"),
+        ("rounds=1.5", "no int"),
+        ("rotate=3", "no bool"),
+        ("sac.encoder=none", "separate, critic, both"),
+        ("batch_episodes=0", "at least 1"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_by_name(assignment, complaint):
+    with pytest.raises(RobotConfigError, match=complaint):
+        with_settings(robot_run("block_picking", "fast"), [assignment])

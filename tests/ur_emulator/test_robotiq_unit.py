@@ -1,0 +1,64 @@
+"""Specification of the gripper's object status: moving, there, or stopped on the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from ur_emulator.protocols.robotiq_server import (
+    AT_TARGET,
+    MOVING,
+    STOPPED_CLOSING,
+    RobotiqUnit,
+)
+
+PERIOD_S = 0.008
+
+
+class Fingers:
+    """Go at once to where they are sent, or to where something stops them, and never say so."""
+
+    def __init__(self, stopped_at_m: float = 0.0) -> None:
+        self.opening_m = 0.085
+        self.stopped_by_contact = False
+        self._stopped_at_m = stopped_at_m
+
+    def command(self, opening_m: float, speed_m_s: float, force_n: float) -> None:
+        self.opening_m = max(opening_m, self._stopped_at_m)
+
+
+def closing_unit(fingers: Fingers) -> RobotiqUnit:
+    """An activated gripper that has just been told to close."""
+    unit = RobotiqUnit(fingers, activation_s=PERIOD_S)
+    unit.set("ACT", 1)
+    unit.advance(2 * PERIOD_S)
+    unit.set("POS", 255)
+    unit.set("GTO", 1)
+    unit.go()
+    return unit
+
+
+def status_after(unit: RobotiqUnit, duration_s: float) -> int | None:
+    for _ in range(round(duration_s / PERIOD_S)):
+        unit.advance(PERIOD_S)
+    return unit.get("OBJ")
+
+
+@pytest.mark.parametrize("short_m", [0.002, 0.03])
+def test_fingers_that_stand_still_short_of_their_target_are_stopped_after_a_while(short_m):
+    unit = closing_unit(Fingers(stopped_at_m=short_m))
+    assert status_after(unit, 0.3) == MOVING
+    assert status_after(unit, 0.4) == STOPPED_CLOSING
+
+
+def test_fingers_at_their_target_are_there_and_stay_so():
+    unit = closing_unit(Fingers())
+    assert status_after(unit, 0.1) == AT_TARGET
+    assert status_after(unit, 2.0) == AT_TARGET
+
+
+def test_a_new_request_is_a_new_motion():
+    fingers = Fingers(stopped_at_m=0.03)
+    unit = closing_unit(fingers)
+    assert status_after(unit, 1.0) == STOPPED_CLOSING
+    unit.go()
+    assert status_after(unit, 0.3) == MOVING

@@ -1,0 +1,75 @@
+"""Acting with a recurrent policy while it is being trained: explicit state in, state out.
+
+Holds ordinary weights without gradient, taken from an actor once, so that acting costs neither
+filter expansion nor autograd. The robot uses its own runner of exported weights; a test holds the
+two together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from equi_rl.data.augmentation import centre_crop
+from equi_rl.nets import dense
+from equi_rl.nets.config import NetworkConfig
+from equi_rl.nets.distributions import sample, squash
+from equi_rl.nets.networks import Actor, ActorWeights, LstmState, initial_state
+
+_ONE_EPISODE = torch.ones(1, dtype=torch.int64)
+
+
+class ActingPolicy:
+    """A frozen copy of an actor's weights that plays episodes."""
+
+    def __init__(self, config: NetworkConfig, weights: ActorWeights) -> None:
+        self.config = config
+        self._weights = weights
+
+    @classmethod
+    def of(cls, actor: Actor) -> ActingPolicy:
+        """Snapshot of an actor as it is now."""
+        with torch.no_grad():
+            weights = dense.map_tensors(actor.dense(), torch.clone)
+        return cls(actor.config, weights)
+
+    def start(self, seed: int) -> LstmState:
+        """State at the start of an episode; `seed` draws it where the network starts at random."""
+        return initial_state(self.config, 1, torch.Generator().manual_seed(seed))
+
+    def act(
+        self,
+        observation: NDArray[np.float32],
+        previous_action: NDArray[np.floating],
+        state: LstmState,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[NDArray[np.float32], LstmState]:
+        """One step.
+
+        Args:
+            observation: (2, S, S) as the environment returns it.
+            previous_action: (5,) action executed last; zeros at the first step.
+            state: state before this step.
+            rng: draws a random action; None takes the policy's mean.
+
+        Returns:
+            policy vector (5,) and the state after this step.
+        """
+        with torch.inference_mode():
+            picture = torch.from_numpy(np.ascontiguousarray(observation))[None]
+            # Agents trained on random windows of larger pictures act on the middle one.
+            picture = centre_crop(picture[0], self.config.observation_size)[None]
+            frames = dense.prepare_observation(self.config, picture)
+            features = dense.encode(self.config, self._weights.history.encoder, frames)
+            previous = torch.from_numpy(np.asarray(previous_action, dtype=np.float32))[None]
+            history, state = dense.run_history(
+                self.config, self._weights.history, features, previous, _ONE_EPISODE, state
+            )
+            mean, log_std = dense.actor_outputs(self.config, self._weights, history)
+            if rng is None:
+                action = squash(mean, self.config.squash)
+            else:
+                noise = torch.from_numpy(rng.standard_normal(mean.shape).astype(np.float32))
+                action, _ = sample(mean, log_std, noise, self.config.squash)
+        return action[0].numpy(), state

@@ -1,0 +1,1 @@
+"""The CarFlag grid worlds and recurrent A2C on them."""

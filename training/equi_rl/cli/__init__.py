@@ -1,0 +1,1 @@
+"""Commands: one file per command of the training package."""

@@ -1,0 +1,220 @@
+"""The ``equi-evaluate`` command: how often a policy succeeds, where it fails, and how that looks.
+
+    equi-evaluate runs/picking/checkpoints/best --episodes 200
+    equi-evaluate models/block_picking --randomised
+
+Plays the policy's mean on scenes that no run trains or selects on. Takes a training checkpoint or a
+model folder.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from equi_core.contract import ACTION_ORDER, ContractError, PolicyContract
+from equi_core.scene_seeds import TEST_SEED
+from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.envs import HiddenPropertyEnv, make_env
+from equi_rl.envs.randomisation import DomainRandomisation
+from equi_rl.experts import ExpertConfig
+from equi_rl.export.exporter import ExportError, load_policy
+from equi_rl.nets.checkpoint import CheckpointError
+from equi_rl.results.film import Frame, write_video
+from equi_rl.sim.cameras import picture_camera, render_picture
+from equi_rl.training.collector import Collector, CollectorConfig, CollectorError, Play
+from equi_rl.training.evaluation import Evaluation, EvaluationError
+from equi_rl.training.rollout import EpisodeOutcome
+
+_PORTION = 5
+"""Episodes asked for at a time: progress is seen, and both cores stay busy to the end."""
+
+
+@dataclass(frozen=True)
+class EvaluateCommand:
+    """Success of a policy with its interval, failure reasons, lengths and films.
+
+    Example: equi-evaluate models/block_picking --episodes 200 --out runs/picking/evaluation
+    """
+
+    policy: Annotated[Path, tyro.conf.Positional]
+    """Folder of a training checkpoint or of a model."""
+    episodes: int = 200
+    seed: int = TEST_SEED
+    """Seed of the first scene; the others follow."""
+    randomised: bool = False
+    """Vary sizes, masses, friction, calibration and depth from scene to scene."""
+    out: Path | None = None
+    """Folder for evaluation.json and films; without it, nothing is written."""
+    films: int = 2
+    """Successes and failures to film, at most so many of each."""
+    workers: int = 2
+    """Processes that play."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit status."""
+    command = tyro.cli(
+        EvaluateCommand,
+        prog="equi-evaluate",
+        description=__doc__,
+        args=None if arguments is None else list(arguments),
+    )
+    console = Console(stderr=True)
+    try:
+        contract, digest, policy = load_policy(command.policy)
+        outcomes = play_all(command, contract, policy, console)
+        result = Evaluation(
+            contract.task, digest, command.seed, command.randomised, tuple(outcomes)
+        )
+        if command.out is not None:
+            result.save(command.out)
+            _film(command, command.out, contract, policy, result)
+    except (
+        CheckpointError,
+        CollectorError,
+        ContractError,
+        EvaluationError,
+        ExportError,
+    ) as error:
+        console.print(f"equi-evaluate: {error}", markup=False, style="red", soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        console.print("stopped; nothing was written")
+        return 130
+    _print(result, command, Console())
+    return 0
+
+
+def play_all(
+    command: EvaluateCommand, contract: PolicyContract, policy: ActingPolicy, console: Console
+) -> list[EpisodeOutcome]:
+    """Play every episode, spread over processes; the outcomes come in the order of the seeds."""
+    if command.episodes < 1 or command.workers < 1 or command.films < 0:
+        raise EvaluationError(
+            f"--episodes {command.episodes} and --workers {command.workers} must be at least 1,"
+            f" --films {command.films} at least 0"
+        )
+    if not 0 <= command.seed <= 2**31 - command.episodes:
+        raise EvaluationError(f"--seed {command.seed} must lie between 0 and 2^31 - episodes")
+    if command.seed < TEST_SEED:
+        raise EvaluationError(
+            f"--seed {command.seed} must be at least {TEST_SEED}: policies are trained and chosen"
+            " on scenes below, and a figure on those would flatter the policy"
+        )
+    config = CollectorConfig(
+        contract.task,
+        ExpertConfig(),
+        DomainRandomisation() if command.randomised else None,
+        env_options=(("contract", contract),),
+        randomise_every=1,
+    )
+    seeds = range(command.seed, command.seed + command.episodes)
+    portions = [tuple(seeds[i : i + _PORTION]) for i in range(0, len(seeds), _PORTION)]
+    workers = [Collector(config) for _ in range(min(command.workers, len(portions)))]
+    outcomes: list[EpisodeOutcome] = []
+    try:
+        with Progress(console=console, disable=not console.is_terminal) as progress:
+            task = progress.add_task(contract.task, total=command.episodes)
+            for worker, portion in zip(workers, portions, strict=False):
+                _request(worker, policy, portion)
+            for index in range(len(portions)):
+                worker = workers[index % len(workers)]
+                played = worker.fetch()
+                # One request at a time: two full pipes would wait for each other.
+                if index + len(workers) < len(portions):
+                    _request(worker, policy, portions[index + len(workers)])
+                outcomes += [outcome for _, outcome in played]
+                progress.advance(task, len(played))
+    finally:
+        for worker in workers:
+            worker.close()
+    return outcomes
+
+
+def film_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[Frame]:
+    """Play one episode and look at it from the side."""
+    camera = picture_camera((360, 270))
+    observation, _ = env.reset(seed=seed)
+    frames = [Frame(0, render_picture(env.world, camera), observation, None, False)]
+    state = policy.start(seed)
+    executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
+    ended = False
+    while not ended:
+        action, state = policy.act(observation, executed, state)
+        observation, _, terminated, truncated, info = env.step(action)
+        executed = info["executed_action"]
+        ended = terminated or truncated
+        picture = render_picture(env.world, camera)
+        frames.append(Frame(len(frames), picture, observation, executed, bool(info["success"])))
+    return frames
+
+
+def _request(worker: Collector, policy: ActingPolicy, seeds: tuple[int, ...]) -> None:
+    worker.request(Play(policy, seeds, stochastic=False, commented=False))
+
+
+def _film(
+    command: EvaluateCommand,
+    folder: Path,
+    contract: PolicyContract,
+    policy: ActingPolicy,
+    result: Evaluation,
+) -> None:
+    """Films of the first failures, and of the longest successes among the first episodes."""
+    for old in (*folder.glob("success_*.gif"), *folder.glob("failure_*.gif")):
+        old.unlink()
+    failures = [outcome for outcome in result.outcomes if not outcome.success]
+    # A long success shows the policy changing its mind; those are worth seeing.
+    successes = sorted(
+        (outcome for outcome in result.outcomes[:50] if outcome.success),
+        key=lambda outcome: outcome.steps,
+        reverse=True,
+    )
+    randomisation = DomainRandomisation() if command.randomised else None
+    env = make_env(contract.task, contract=contract, randomisation=randomisation)
+    try:
+        for name, chosen in (("success", successes), ("failure", failures)):
+            for index, outcome in enumerate(chosen[: command.films]):
+                frames = film_episode(env, policy, outcome.seed)
+                write_video(frames, contract, folder / f"{name}_{index}.gif")
+    finally:
+        env.close()
+
+
+def _print(result: Evaluation, command: EvaluateCommand, console: Console) -> None:
+    varied = ", varied scenes" if command.randomised else ""
+    table = Table(
+        title=f"{result.task}, scenes {command.seed} to"
+        f" {command.seed + command.episodes - 1}{varied}"
+    )
+    for heading in ("episodes", "success", "95 % interval", "mean steps to success"):
+        table.add_column(heading)
+    for name, rate, length in result.rows():
+        low, high = rate.interval
+        table.add_row(
+            name,
+            f"{rate.rate:.3f} ({rate.successes}/{rate.episodes})",
+            f"{low:.3f} to {high:.3f}",
+            "-" if math.isnan(length) else f"{length:.1f}",
+        )
+    console.print(table)
+    for reason, count in result.failures.items():
+        seeds = [str(o.seed) for o in result.outcomes if o.failure == reason][:5]
+        console.print(f"{count} x {reason} (seeds {', '.join(seeds)})", markup=False)
+    if command.out is not None:
+        console.print(f"result and films: {command.out}", markup=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

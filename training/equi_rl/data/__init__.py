@@ -1,0 +1,1 @@
+"""Replay buffer, demonstrations, augmentation and packed batches of whole episodes."""

@@ -1,0 +1,80 @@
+"""Augmentation of whole episodes on the fly: one random rotation, crop or shift per episode.
+
+Image and action turn together: rotating the world by an angle rotates every depth image about the
+TCP (which lies between pixels, at 41.5 of 84; `pixels.turn_into`) and the x, y part of every
+action; gripper, height and yaw steps stay. Multiples of a quarter turn are exact permutations.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from equi_rl.data.image_kernels import turn_direction
+
+Pictures = TypeVar("Pictures", Tensor, NDArray[Any])
+"""Depth pictures (T, S, S) in any unit."""
+
+
+def rotate_actions(actions: Tensor, angle_rad: float) -> Tensor:
+    """Policy vectors (T, 5) of a world turned counter-clockwise by angle_rad.
+
+    Where a turned x or y step would leave [-1, 1], the pair is shortened and keeps its direction.
+    """
+    cos, sin = turn_direction(angle_rad)
+    turned = actions.clone()
+    turned[:, 1] = cos * actions[:, 1] - sin * actions[:, 2]
+    turned[:, 2] = sin * actions[:, 1] + cos * actions[:, 2]
+    longest = turned[:, 1:3].abs().amax(dim=1, keepdim=True).clamp(min=1.0)
+    turned[:, 1:3] /= longest
+    return turned
+
+
+def random_angle_rad(rng: np.random.Generator) -> float:
+    """An angle drawn uniformly from the circle [rad]."""
+    return float(rng.uniform(0.0, 2 * math.pi))
+
+
+def crop(depth: Pictures, offset_px: tuple[int, int], size_px: int) -> Pictures:
+    """A window (T, size, size) of depth images (T, S, S) that starts at `offset_px` (RAD)."""
+    row, column = offset_px
+    _check_window(depth.shape[-1], offset_px, size_px)
+    return depth[:, row : row + size_px, column : column + size_px]
+
+
+def random_crop_offset_px(rng: np.random.Generator, from_px: int, to_px: int) -> tuple[int, int]:
+    """Start of a random window; every position is equally likely."""
+    row, column = rng.integers(from_px - to_px + 1, size=2)
+    return int(row), int(column)
+
+
+def centre_crop(depth: Pictures, size_px: int) -> Pictures:
+    """The middle window (T, size, size): what an agent trained on crops sees when it acts."""
+    margin = (depth.shape[-1] - size_px) // 2
+    return crop(depth, (margin, margin), size_px)
+
+
+def shift(depth: NDArray[Any], offset_px: tuple[int, int]) -> NDArray[Any]:
+    """Depth images (T, S, S) moved by whole pixels; the border is repeated (DrQ)."""
+    rows, columns = offset_px
+    size = depth.shape[-1]
+    reach = max(abs(rows), abs(columns))
+    padded = np.pad(depth, ((0, 0), (reach, reach), (reach, reach)), mode="edge")
+    return crop(padded, (reach - rows, reach - columns), size)
+
+
+def random_shift_px(rng: np.random.Generator, reach_px: int = 4) -> tuple[int, int]:
+    """A shift of at most `reach_px` along each axis; every shift is equally likely."""
+    rows, columns = rng.integers(-reach_px, reach_px + 1, size=2)
+    return int(rows), int(columns)
+
+
+def _check_window(size: int, offset_px: tuple[int, int], size_px: int) -> None:
+    if not all(0 <= offset <= size - size_px for offset in offset_px):
+        raise ValueError(
+            f"a window of {size_px} px at {offset_px} does not lie in an image of {size} px"
+        )

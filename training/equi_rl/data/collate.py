@@ -1,0 +1,133 @@
+"""A batch of whole episodes, augmented and packed, ready for the networks.
+
+Only real frames are unpacked, turned and encoded; nothing is padded. Each episode gets its own
+random transformation, drawn anew every time it is sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from equi_rl.data import augmentation as augment
+from equi_rl.data.episode_batch import EpisodeBatch
+from equi_rl.data.image_kernels import turn_into
+from equi_rl.data.packing import EpisodeLayout
+from equi_rl.data.replay_buffer import DEPTH_STEP_M, Episode
+
+
+class PixelAugmentation(str, Enum):
+    """What is done to the pictures of an episode beside turning it."""
+
+    NONE = "none"
+    CROP = "crop"  # RAD: one random window per episode; the environment renders larger pictures
+    SHIFT = "shift"  # DrQ: one random shift per episode
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Random transformations of whole episodes."""
+
+    rotate: bool = True
+    """Turn world and actions by one angle per episode, uniform on the circle."""
+    pixels: PixelAugmentation = PixelAugmentation.NONE
+    shift_px: int = 4
+    """Largest shift along either axis."""
+    copies: int = 1
+    """How often an episode enters the batch, each time with other pixels (DrQ: K = M = copies)."""
+
+    def __post_init__(self) -> None:
+        if self.shift_px < 0:
+            raise ValueError(f"shift_px is {self.shift_px}; it must be at least 0")
+        if self.copies < 1:
+            raise ValueError(f"copies is {self.copies}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """Packed episodes, and what the expert would have done in them."""
+
+    episodes: EpisodeBatch
+    expert_actions: Tensor
+    """(D, 5) the expert's action, NaN where it was not asked."""
+
+
+def collate(
+    episodes: Sequence[Episode],
+    size_px: int,
+    rng: np.random.Generator,
+    augmentation: Augmentation,
+) -> LabelledBatch:
+    """Augment and pack episodes for a network that sees pictures of `size_px` pixels a side."""
+    originals = len(episodes)
+    episodes = list(episodes) * augmentation.copies
+    layout = EpisodeLayout.of_lengths([len(episode) for episode in episodes])
+    angles = [
+        augment.random_angle_rad(rng) if augmentation.rotate else 0.0 for _ in range(originals)
+    ] * augmentation.copies
+    actions, labels = (
+        torch.cat(
+            [
+                augment.rotate_actions(torch.from_numpy(getattr(episode, name)), angle)
+                for episode, angle in zip(episodes, angles, strict=True)
+            ]
+        )
+        for name in ("action", "expert_action")
+    )
+    terminated = [np.zeros(len(episode), dtype=np.float32) for episode in episodes]
+    for episode, row in zip(episodes, terminated, strict=True):
+        row[-1] = float(episode.terminated)
+    lengths = [len(episode) for episode in episodes]
+    frame_rows = _packed_rows(np.add(lengths, 1), layout.frame_episode, layout.frame_time)
+    step_rows = _packed_rows(lengths, layout.step_episode, layout.step_time)
+    holding = torch.from_numpy(np.concatenate([episode.holding for episode in episodes]))
+    depth = np.empty((layout.n_frames, size_px, size_px), dtype=np.float32)
+    for number, (episode, angle) in enumerate(zip(episodes, angles, strict=True)):
+        rows = torch.nonzero(layout.frame_episode == number)[:, 0]  # in order of time
+        _draw_depth(depth, rows.numpy(), episode, angle, rng, augmentation)
+    packed = EpisodeBatch(
+        layout=layout,
+        depth_m=torch.from_numpy(depth),
+        holding=holding[frame_rows],
+        actions=actions[step_rows],
+        rewards=torch.from_numpy(np.concatenate([e.reward for e in episodes]))[step_rows],
+        terminated=torch.from_numpy(np.concatenate(terminated))[step_rows],
+        moment=_moments(layout, originals) if augmentation.copies > 1 else None,
+    )
+    return LabelledBatch(episodes=packed, expert_actions=labels[step_rows])
+
+
+def _draw_depth(
+    out: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    episode: Episode,
+    angle_rad: float,
+    rng: np.random.Generator,
+    augmentation: Augmentation,
+) -> None:
+    """Write one episode's depth pictures [m] after its transformation to rows of (F, S, S)."""
+    stored = episode.depth
+    if augmentation.pixels is PixelAugmentation.CROP:
+        offset = augment.random_crop_offset_px(rng, stored.shape[-1], out.shape[-1])
+        stored = augment.crop(stored, offset, out.shape[-1])
+    elif augmentation.pixels is PixelAugmentation.SHIFT:
+        stored = augment.shift(stored, augment.random_shift_px(rng, augmentation.shift_px))
+    turn_into(out, rows, stored, angle_rad, DEPTH_STEP_M)
+
+
+def _moments(layout: EpisodeLayout, originals: int) -> Tensor:
+    """(D,) number of each transition before it was copied."""
+    longest = len(layout.step_counts)
+    return (layout.step_episode % originals) * longest + layout.step_time
+
+
+def _packed_rows(lengths: ArrayLike, episode: Tensor, time: Tensor) -> Tensor:
+    """Rows of episode-by-episode concatenated arrays in packed order."""
+    starts = torch.from_numpy(np.cumsum(lengths) - lengths)
+    return starts[episode] + time

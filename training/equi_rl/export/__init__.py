@@ -1,0 +1,1 @@
+"""From a trained actor to a model folder: weights, contract, card."""

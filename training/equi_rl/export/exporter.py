@@ -1,0 +1,197 @@
+"""`equi-export`: a training checkpoint becomes a model folder that the robot can run.
+
+Writes ``policy.safetensors`` (ordinary filters and matrices: the symmetry is already expanded, so
+the robot needs no escnn), ``contract.json`` and ``MODEL_CARD.md``; from a run folder also the
+learning curve, and from an evaluation its films.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from safetensors.torch import load, save
+from torch import Tensor
+
+from equi_core.contract import PolicyContract
+from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.export.model_card import (
+    CARD_FILE,
+    copy_evaluation,
+    draw_curve,
+    model_card,
+    pictures_in,
+    remove_evidence,
+)
+from equi_rl.nets import dense
+from equi_rl.nets.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from equi_rl.nets.config import NetworkConfig
+from equi_rl.nets.networks import Actor
+from equi_rl.training.evaluation import Evaluation, EvaluationError
+
+WEIGHTS_FILE = "policy.safetensors"
+CONTRACT_FILE = "contract.json"
+
+
+class ExportError(ValueError):
+    """A checkpoint that cannot be deployed, or a folder that cannot be written."""
+
+
+def export(
+    checkpoint: Checkpoint,
+    folder: Path,
+    evaluation_folder: Path | None = None,
+    run_folder: Path | None = None,
+) -> PolicyContract:
+    """Write a model folder and return its contract, which names the digest of the weights.
+
+    Nothing is written unless everything fits together. What an older export measured or drew does
+    not stay beside the new weights.
+
+    Args:
+        checkpoint: what to export.
+        folder: model folder; made if need be.
+        evaluation_folder: of equi-evaluate on these very weights; its figures replace those of the
+            checkpoint's selection, and its films go along.
+        run_folder: the run whose learning curve is drawn.
+    """
+    evaluation = None
+    if evaluation_folder is not None:
+        if evaluation_folder.resolve() == folder.resolve():
+            raise ExportError(f"{folder} cannot be evaluation and model at once; name two folders")
+        evaluation = Evaluation.load(evaluation_folder)
+    actor = checkpoint.build_actor()
+    config = actor.config
+    if config.initial_state != "zero":
+        raise ExportError(
+            f"network.initial_state = {config.initial_state!r}: a policy that starts at random"
+            " cannot be deployed; train with 'zero'"
+        )
+    if config.observation_size != checkpoint.contract.image.size_px:
+        raise ExportError(
+            f"network.observation_size = {config.observation_size} but image.size_px ="
+            f" {checkpoint.contract.image.size_px}"
+        )
+    data = save(exported_tensors(actor))
+    digest = hashlib.sha256(data).hexdigest()
+    contract = dataclasses.replace(checkpoint.contract, weights_sha256=digest)
+    if evaluation is not None:
+        contract = _with_evaluation(contract, evaluation)
+    folder.mkdir(parents=True, exist_ok=True)
+    # The contract names the weights' digest, so it is replaced last: a half-written folder fails.
+    _write(folder / WEIGHTS_FILE, data)
+    remove_evidence(folder)
+    if evaluation_folder is not None:
+        copy_evaluation(evaluation_folder, folder)
+    if run_folder is not None:
+        draw_curve(run_folder, folder)
+    _write(
+        folder / CARD_FILE, model_card(contract, actor, evaluation, pictures_in(folder)).encode()
+    )
+    contract.save(folder / CONTRACT_FILE)
+    return contract
+
+
+def _with_evaluation(contract: PolicyContract, evaluation: Evaluation) -> PolicyContract:
+    if (evaluation.weights, evaluation.task) != (contract.weights_sha256, contract.task):
+        raise ExportError(
+            f"the evaluation is of weights {evaluation.weights[:12]} on {evaluation.task}, not of"
+            f" {contract.weights_sha256[:12]} on {contract.task}; run equi-evaluate on this"
+            " checkpoint"
+        )
+    measured = evaluation.overall
+    provenance = dataclasses.replace(
+        contract.provenance,
+        evaluation_successes=measured.successes,
+        evaluation_episodes=measured.episodes,
+    )
+    return dataclasses.replace(contract, provenance=provenance)
+
+
+def exported_tensors(actor: Actor) -> dict[str, Tensor]:
+    """Dense weights by name, as the robot's runner expects them; 1x1 filters as matrices."""
+    with torch.no_grad():
+        named = dict(dense.named_tensors(actor.dense()))
+    tensors = {}
+    for name, tensor in named.items():
+        is_matrix = tensor.dim() == 4 and not name.startswith("history.encoder.")
+        tensors[name] = (tensor.flatten(1) if is_matrix else tensor).contiguous().clone()
+    return tensors
+
+
+def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
+    """Contract, digest of the weights and policy of a training checkpoint or a model folder."""
+    if not (folder / CONTRACT_FILE).is_file():
+        checkpoint = load_checkpoint(folder)
+        data = save(exported_tensors(checkpoint.build_actor()))
+        policy = ActingPolicy.of(checkpoint.build_actor())
+        return checkpoint.contract, hashlib.sha256(data).hexdigest(), policy
+    contract = PolicyContract.load(folder / CONTRACT_FILE)
+    try:
+        data = (folder / WEIGHTS_FILE).read_bytes()
+    except OSError as error:
+        raise ExportError(f"{folder / WEIGHTS_FILE} cannot be read: {error.strerror}") from error
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != contract.weights_sha256:
+        raise ExportError(
+            f"{folder / WEIGHTS_FILE} is not the file that {CONTRACT_FILE} describes"
+            f" (sha256 {digest[:12]}, expected {contract.weights_sha256[:12]}); export it again"
+        )
+    config = NetworkConfig.from_mapping(contract.network)
+    with torch.no_grad():
+        empty = Actor(config).dense()
+    stored = iter(load(data)[name] for name, _ in dense.named_tensors(empty))
+    # Both walk the weights in the same order; matrices get their 1x1 filters back.
+    weights = dense.map_tensors(empty, lambda tensor: next(stored).reshape(tensor.shape))
+    return contract, digest, ActingPolicy(config, weights)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of `equi-export`."""
+    parser = argparse.ArgumentParser(
+        prog="equi-export",
+        description="Turn a training checkpoint into a model folder for the robot.",
+        epilog="Example: equi-export runs/picking/checkpoints/best models/block_picking"
+        " --evaluation runs/picking/evaluation",
+    )
+    parser.add_argument("checkpoint", type=Path, help="checkpoint folder")
+    parser.add_argument("model", type=Path, help="model folder to write")
+    parser.add_argument(
+        "--evaluation",
+        type=Path,
+        help="folder of equi-evaluate: its figures go onto the card, its films beside it",
+    )
+    parsed = parser.parse_args(arguments)
+    console = Console(stderr=True)
+    try:
+        checkpoint = load_checkpoint(parsed.checkpoint)
+        run_folder = parsed.checkpoint.resolve().parent.parent
+        is_run = (run_folder / "progress.csv").is_file()
+        contract = export(
+            checkpoint, parsed.model, parsed.evaluation, run_folder if is_run else None
+        )
+    except (CheckpointError, EvaluationError, ExportError) as error:
+        console.print(f"equi-export: {error}", markup=False, style="red")
+        return 2
+    console.print(
+        f"{parsed.model}: {contract.task}, group {contract.group},"
+        f" weights {contract.weights_sha256[:12]}",
+        markup=False,
+    )
+    return 0
+
+
+def _write(path: Path, data: bytes) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(data)
+    os.replace(partial, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""The card of an exported policy: what it is, what was measured, how it learnt, how it looks.
+
+Every figure is read from the contract or the evaluation, or measured on the exported weights.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from equi_core.contract import PolicyContract
+from equi_core.statistics import SuccessRate
+from equi_rl.nets.equivariance import ElementError, actor_errors
+from equi_rl.nets.layers import count_parameters
+from equi_rl.nets.networks import Actor
+from equi_rl.training.evaluation import RESULT_FILE, Evaluation
+from equi_rl.training.run_folder import RunFolder
+
+CARD_FILE = "MODEL_CARD.md"
+CURVE_FILE = "curve.png"
+
+_PICTURES = {
+    CURVE_FILE: "success over environment steps",
+    "success.gif": "an episode that succeeds",
+    "failure.gif": "an episode that fails",
+}
+_PRESETS = {
+    "ship": "imitation of an expert that decides by what can be seen and is asked about every"
+    " state which the policy visits (DAgger), in scenes of which every second one varies in size,"
+    " mass, friction, calibration, latency and depth noise. No reward was used, so the figure must"
+    " not be compared with agents that learn from reward and 80 demonstrations",
+    "fast": "80 demonstrations, imitation first, then recurrent SAC beside a demonstration loss",
+    "paper": "80 demonstrations, 20 random episodes, recurrent SAC",
+}
+
+
+def model_card(
+    contract: PolicyContract,
+    actor: Actor,
+    evaluation: Evaluation | None,
+    pictures: Sequence[str] = (),
+) -> str:
+    """The card as Markdown; `pictures` lie beside it."""
+    config, origin = actor.config, contract.provenance
+    errors = actor_errors(actor, steps=20, episodes=2, seed=0)
+    exact = [error for error in errors if error.exact_on_pixels]
+    other = [error for error in errors if not error.exact_on_pixels]
+    symmetric = "every part" if config.is_equivariant else "not every part (see contract)"
+    lines = [
+        f"# {contract.task}: recurrent policy, group {contract.group}",
+        "",
+        *_measured(contract, evaluation),
+        "",
+        *(f"![{_PICTURES[name]}]({name})" for name in pictures),
+        "",
+        "## Origin",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| agent, preset, seed | {origin.agent}, {origin.preset}, {origin.seed} |",
+        f"| trained by | {_PRESETS.get(origin.preset, 'unknown')} |",
+        f"| environment steps, gradient steps | {origin.environment_steps:,},"
+        f" {origin.gradient_steps:,} |",
+        f"| code version | {origin.code_version} |",
+        f"| trained parameters of the actor | {count_parameters(actor):,} |",
+        f"| parts that respect {contract.group} | {symmetric} |",
+        f"| largest equivariance error, elements exact on pixels | {_largest(exact)} |",
+    ]
+    if other:
+        lines.append(f"| largest equivariance error, interpolated turns | {_largest(other)} |")
+    lines += [
+        f"| weights | `policy.safetensors`, sha256 `{contract.weights_sha256}` |",
+        "",
+        "Errors are the largest absolute difference of the Gaussian's mean before squashing, over"
+        " 2 random histories of 20 steps.",
+        "",
+        "## Use",
+        "",
+        "Observation, action, workspace and network are described in `contract.json`; the robot"
+        " reads nothing else. Load it with"
+        " `equi_policy.deployed_policy.DeployedPolicy.load(folder)`; nothing is unpickled.",
+        "",
+        "## Limits",
+        "",
+        f"Trained in simulation for `{contract.task}` only, with episodes of at most"
+        f" {contract.max_steps} steps. The success above says nothing about other objects,"
+        " cameras or workspaces, and no figure here was measured on hardware; rehearse in the"
+        " simulated cell before moving a robot.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _measured(contract: PolicyContract, evaluation: Evaluation | None) -> list[str]:
+    origin = contract.provenance
+    if evaluation is None:
+        selected = SuccessRate(origin.evaluation_successes, origin.evaluation_episodes)
+        if not selected.episodes:
+            return ["Success in simulation: not measured."]
+        return [
+            f"Success in simulation, deterministic policy: {selected}, on the scenes on which"
+            " this checkpoint was selected; the true figure may be lower."
+        ]
+    varied = ", varied as in training" if evaluation.randomised else ""
+    lines = [
+        f"Success in simulation over {evaluation.overall.episodes} scenes that no run trains or"
+        f" selects on (seeds from {evaluation.first_seed}{varied}), deterministic policy:",
+        "",
+        "| episodes | success | 95 % interval | mean steps to success |",
+        "|---|---|---|---|",
+    ]
+    for name, rate, length in evaluation.rows():
+        low, high = rate.interval
+        steps = "-" if math.isnan(length) else f"{length:.1f}"
+        lines.append(
+            f"| {name} | {rate.rate:.3f} ({rate.successes}/{rate.episodes}) |"
+            f" {low:.3f} to {high:.3f} | {steps} |"
+        )
+    failures = [f"{reason} ({count})" for reason, count in evaluation.failures.items()]
+    return [*lines, "", f"Failures: {', '.join(failures) or 'none'}."]
+
+
+def pictures_in(folder: Path) -> list[str]:
+    """Names of the curve and films that lie in a model folder."""
+    return [name for name in _PICTURES if (folder / name).is_file()]
+
+
+def remove_evidence(model: Path) -> None:
+    """Delete evaluation, films and curve: they belong to the weights that lay there before."""
+    for name in (RESULT_FILE, *_PICTURES):
+        (model / name).unlink(missing_ok=True)
+
+
+def copy_evaluation(evaluation: Path, model: Path) -> None:
+    """Every episode's outcome, and the first film of a success and of a failure."""
+    shutil.copyfile(evaluation / RESULT_FILE, model / RESULT_FILE)
+    for name in ("success", "failure"):
+        film = evaluation / f"{name}_0.gif"
+        if film.is_file():
+            shutil.copyfile(film, model / f"{name}.gif")
+
+
+def draw_curve(run_folder: Path, model: Path) -> None:
+    """Success over environment steps on the selection scenes, with Wilson intervals."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = RunFolder(run_folder).read_progress()
+    steps = [int(row["environment_steps"]) for row in rows]
+    rates = [SuccessRate(int(row["successes"]), int(row["episodes"])) for row in rows]
+    figure, axis = pyplot.subplots(figsize=(4.6, 2.8))
+    axis.fill_between(
+        steps,
+        [rate.interval[0] for rate in rates],
+        [rate.interval[1] for rate in rates],
+        color="#1b6ca8",
+        alpha=0.2,
+        linewidth=0,
+    )
+    axis.plot(steps, [rate.rate for rate in rates], color="#1b6ca8", marker="o", markersize=3)
+    axis.set_xlabel("environment steps (demonstrations included)", fontsize=8)
+    counts = " or ".join(str(count) for count in sorted({rate.episodes for rate in rates}))
+    axis.set_ylabel(f"success, {counts} greedy episodes", fontsize=8)
+    axis.set_ylim(-0.02, 1.02)
+    axis.set_xlim(left=0)
+    axis.grid(alpha=0.3)
+    axis.tick_params(labelsize=8)
+    figure.tight_layout()
+    figure.savefig(model / CURVE_FILE, dpi=110)
+    pyplot.close(figure)
+
+
+def _largest(errors: list[ElementError]) -> str:
+    return f"{max(error.largest for error in errors):.1e}" if errors else "none"

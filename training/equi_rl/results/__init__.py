@@ -1,0 +1,1 @@
+"""Learning curves, tables, reports and films of finished runs."""

@@ -1,0 +1,186 @@
+"""Episodes as pictures: the side view beside what the policy sees, with step, grip and action."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from equi_core.action import decode
+from equi_core.contract import PolicyContract
+from equi_rl.data.demonstrations import Demo, DemoError
+from equi_rl.data.replay_buffer import pack_depth
+from equi_rl.envs import HiddenPropertyEnv
+from equi_rl.sim.cameras import picture_camera, render_picture
+
+Picture = NDArray[np.uint8]
+
+_INK = (38, 43, 51)
+_QUIET = (120, 127, 138)
+_PAPER = (255, 255, 255)
+_YES = (28, 128, 84)
+_NO = (196, 106, 44)
+# Depth from 0 (the fingers) to the table: dark to light.
+_DEPTH_STOPS = np.array(
+    [(23, 26, 48), (52, 58, 110), (64, 122, 152), (122, 190, 172), (226, 236, 212)],
+    dtype=np.float64,
+)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One moment of an episode."""
+
+    step: int
+    side_view: Picture
+    observation: NDArray[np.float32]
+    """(2, S, S)."""
+    action: NDArray[np.float32] | None
+    """Policy vector (5,) that led here; None at the start."""
+    success: bool
+
+
+def replay_frames(
+    env: HiddenPropertyEnv, demo: Demo, size_px: tuple[int, int] = (360, 270)
+) -> list[Frame]:
+    """Play a recorded episode again and look at it; refuses if it does not come out the same."""
+    camera = picture_camera(size_px)
+    observation, _ = env.reset(seed=demo.seed)
+    frames = [Frame(0, render_picture(env.world, camera), observation, None, False)]
+    for step, requested in enumerate(demo.requested):
+        observation, _, _, _, info = env.step(requested)
+        if not np.array_equal(pack_depth(observation[0]), demo.depth[step + 1]):
+            raise DemoError(
+                f"the episode of seed {demo.seed} comes out differently at step {step + 1}; it was "
+                "recorded by another version of the world: record it again"
+            )
+        frames.append(
+            Frame(
+                step + 1,
+                render_picture(env.world, camera),
+                observation,
+                demo.action[step],
+                bool(info["success"]),
+            )
+        )
+    return frames
+
+
+def write_filmstrip(
+    frames: list[Frame], contract: PolicyContract, path: Path, count: int = 8, columns: int = 4
+) -> None:
+    """Write a PNG of the most telling moments, `columns` to a row."""
+    chosen = [frames[i] for i in _spread(len(frames), count)]
+    cells = [Image.fromarray(_cell(frame, contract, 300)) for frame in chosen]
+    width, height = cells[0].size
+    gap = 10
+    rows = math.ceil(len(cells) / columns)
+    strip = Image.new("RGB", (columns * (width + gap) - gap, rows * (height + gap) - gap), _PAPER)
+    for i, cell in enumerate(cells):
+        strip.paste(cell, ((i % columns) * (width + gap), (i // columns) * (height + gap)))
+    # A palette keeps the file small; the pictures have few colours.
+    strip.quantize(200, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def write_video(frames: list[Frame], contract: PolicyContract, path: Path, fps: int = 4) -> None:
+    """Write a GIF or MP4, by the file's ending: side view and observation side by side."""
+    pictures = [_wide(frame, contract) for frame in frames]
+    pictures += [pictures[-1]] * fps
+    if path.suffix == ".gif":
+        images = [
+            Image.fromarray(picture).quantize(128, dither=Image.Dither.NONE) for picture in pictures
+        ]
+        images[0].save(path, save_all=True, append_images=images[1:], duration=1000 // fps, loop=0)
+    elif path.suffix == ".mp4":
+        import cv2
+
+        height, width = pictures[0].shape[:2]
+        writer = cv2.VideoWriter(
+            str(path), cv2.VideoWriter.fourcc(*"mp4v"), float(fps), (width, height)
+        )
+        if not writer.isOpened():
+            raise DemoError(f"no MP4 encoder is available here; write {path.stem}.gif instead")
+        for picture in pictures:
+            writer.write(np.ascontiguousarray(picture[:, :, ::-1]))
+        writer.release()
+    else:
+        raise DemoError(f"'{path.suffix}' is not a video; end the name with .gif or .mp4")
+
+
+def depth_picture(observation: NDArray[np.float32], size_px: int) -> Picture:
+    """The depth channel of an observation (2, S, S) in colour, enlarged without smoothing."""
+    table_m = max(float(observation[0].max()), 1e-3)
+    level = np.clip(observation[0] / table_m, 0.0, 1.0) * (len(_DEPTH_STOPS) - 1)
+    low = np.minimum(level.astype(np.int64), len(_DEPTH_STOPS) - 2)
+    share = (level - low)[..., None]
+    colour = _DEPTH_STOPS[low] * (1 - share) + _DEPTH_STOPS[low + 1] * share
+    image = Image.fromarray(colour.astype(np.uint8))
+    return np.asarray(image.resize((size_px, size_px), Image.Resampling.NEAREST))
+
+
+def _spread(total: int, count: int) -> list[int]:
+    """First, last, and evenly between."""
+    return sorted({round(i * (total - 1) / (count - 1)) for i in range(count)})
+
+
+def _cell(frame: Frame, contract: PolicyContract, width: int) -> Picture:
+    """Side view above; observation and words below."""
+    view = Image.fromarray(frame.side_view).resize(
+        (width, width * 3 // 4), Image.Resampling.LANCZOS
+    )
+    below = 116
+    cell = Image.new("RGB", (width, view.height + below + 8), _PAPER)
+    cell.paste(view, (0, 0))
+    cell.paste(Image.fromarray(depth_picture(frame.observation, below)), (0, view.height + 8))
+    _write(cell, (below + 14, view.height + 8), frame, contract)
+    return np.asarray(cell)
+
+
+def _wide(frame: Frame, contract: PolicyContract) -> Picture:
+    """Side view on the left, observation on the right, words below the observation."""
+    height, width = frame.side_view.shape[:2]
+    square = height - 96
+    picture = Image.new("RGB", (width + square + 10, height), _PAPER)
+    picture.paste(Image.fromarray(frame.side_view), (0, 0))
+    picture.paste(Image.fromarray(depth_picture(frame.observation, square)), (width + 10, 0))
+    _write(picture, (width + 10, square + 6), frame, contract)
+    return np.asarray(picture)
+
+
+def _write(
+    image: Image.Image, corner: tuple[int, int], frame: Frame, contract: PolicyContract
+) -> None:
+    draw = ImageDraw.Draw(image)
+    x, y = corner
+    large, small = ImageFont.load_default(17), ImageFont.load_default(13)
+    draw.text((x, y), f"step {frame.step}", fill=_INK, font=large)
+    if frame.success:
+        draw.text((x + 72, y + 2), "success", fill=_YES, font=ImageFont.load_default(15))
+    holding = bool(frame.observation[1, 0, 0] > 0.5)
+    draw.text(
+        (x, y + 26),
+        "holding" if holding else "not holding",
+        fill=_NO if holding else _QUIET,
+        font=small,
+    )
+    if frame.action is None:
+        draw.text((x, y + 46), "start", fill=_QUIET, font=small)
+        return
+    delta = decode(frame.action, contract.action)
+    # Rounded before printing and freed of the sign of zero.
+    dx, dy, dz = (round(100 * step, 1) + 0.0 for step in delta.step_m)
+    turn = round(math.degrees(delta.yaw_rad)) + 0
+    grip = (
+        "close" if delta.closedness > 0.75 else "open" if delta.closedness < 0.25 else "half open"
+    )
+    lines = (
+        f"x {dx:+.1f}   y {dy:+.1f}",
+        f"z {dz:+.1f} cm",
+        f"turn {turn:+d}°   {grip}",
+    )
+    for i, line in enumerate(lines):
+        draw.text((x, y + 46 + 19 * i), line, fill=_INK, font=small)

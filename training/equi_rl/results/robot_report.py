@@ -1,0 +1,167 @@
+"""Figures and a table of the runs on robot tasks.
+
+One panel per task and one figure per preset, one curve per agent: mean over seeds and one standard
+deviation. Presets are never drawn together: they do not use the same data. Runs with a setting
+that is not the preset's have a figure of their own: a small panel each, with its agent as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equi_rl.results.robot_curves import (
+    AGENT_NAMES,
+    EvaluatedRun,
+    Panel,
+    RobotCurve,
+    robot_curves,
+    write_robot_runs,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CURVES_NAME = "robot_curves.csv"
+_COLOURS = dict(
+    zip(
+        AGENT_NAMES,
+        ("#1b6ca8", "#d1791f", "#3a9a6d", "#8a5aa8", "#b5486b", "#7d7d7d", "#b8a13c"),
+        strict=True,
+    )
+)
+_VARIANT_COLOUR = "#c8385a"
+_VARIANTS_PER_ROW = 5
+
+
+def write_robot_report(runs: Sequence[EvaluatedRun], out: Path) -> list[Path]:
+    """Write `robot_curves.csv`, `robot_results.md` and figures per preset; returns the files."""
+    (out / "images").mkdir(parents=True, exist_ok=True)
+    written = [out / CURVES_NAME, out / "robot_results.md"]
+    write_robot_runs(runs, written[0])
+    panels = robot_curves(runs)
+    written[1].write_text("\n".join(_table(panels)) + "\n")
+    for preset in sorted({preset for _, preset in panels}):
+        chosen = {task: curves for (task, of), curves in panels.items() if of == preset}
+        agents = {t: [c for c in curves if not c.speciality] for t, curves in chosen.items()}
+        agents = {task: curves for task, curves in agents.items() if curves}
+        variants = [(t, c) for t, curves in chosen.items() for c in curves if c.speciality]
+        if agents:
+            written.append(out / "images" / f"robot_{preset}.png")
+            _draw_agents(agents, preset, written[-1])
+        if variants:
+            written.append(out / "images" / f"robot_{preset}_variants.png")
+            _draw_variants(variants, agents, written[-1])
+    return written
+
+
+def _table(panels: dict[Panel, list[RobotCurve]]) -> list[str]:
+    lines = [
+        "<!-- written by equi-report; edit the text around it elsewhere -->",
+        "Success of the policy's mean in the last evaluation, on scenes that no run trains on; the",
+        "interval is Wilson's over all seeds' episodes. Steps include the demonstrations. At equal",
+        "steps: read off the curves, mean ± one standard deviation over seeds, where the agent of",
+        "this task and preset with the fewest steps ends (runs with the preset's own settings).",
+        "",
+        "| task | preset | agent | seeds | environment steps | updates | first evaluation |"
+        " success at the end | at equal steps | wall time of a run [min] |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for (task, preset), curves in panels.items():
+        compared = [curve for curve in curves if not curve.speciality] or curves
+        common = min(float(curve.steps[-1]) for curve in compared)
+        for curve in curves:
+            minutes = ", ".join(f"{seconds / 60:.0f}" for seconds in curve.seconds)
+            lines.append(
+                f"| {task} | {preset} | {curve.label} | {len(curve.seeds)} |"
+                f" {curve.steps[-1]:,.0f} | {curve.updates:,} | {curve.success[:, 0].mean():.2f} |"
+                f" {curve.last} | {_at_equal_steps(curve, common)} | {minutes} |"
+            )
+    return lines
+
+
+def _at_equal_steps(curve: RobotCurve, common: float) -> str:
+    if curve.steps[-1] < common:
+        return f"ends at {curve.steps[-1]:,.0f}"
+    equal = curve.success_at(common)
+    spread = f" ± {equal.std():.2f}" if len(equal) > 1 else ""
+    return f"{equal.mean():.2f}{spread} ({common:,.0f})"
+
+
+def _draw_agents(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) -> None:
+    """A panel per task with all agents."""
+    figure, axes = _figure(len(tasks), len(tasks), (3.6, 3.3))
+    for axis, (task, curves) in zip(axes, sorted(tasks.items()), strict=True):
+        for curve in curves:
+            _plot(axis, curve, _COLOURS.get(curve.agent, "#444444"), curve.label)
+        axis.set_title(f"{task.replace('_', ' ')}, preset {preset}", fontsize=10)
+    fullest = max(axes, key=lambda axis: len(axis.lines))
+    handles, labels = fullest.get_legend_handles_labels()
+    names = [label.rpartition(" (")[0] for label in labels]
+    figure.legend(handles, names, fontsize=8, loc="lower center", ncols=len(names), frameon=False)
+    _save(figure, path, bottom=0.07)
+
+
+def _draw_variants(
+    variants: list[tuple[str, RobotCurve]], agents: dict[str, list[RobotCurve]], path: Path
+) -> None:
+    """A small panel per variant: the agent as it is, and with the one thing changed."""
+    figure, axes = _figure(len(variants), _VARIANTS_PER_ROW, (2.6, 2.3))
+    for axis, (task, curve) in zip(axes, variants, strict=False):
+        for usual in agents.get(task, []):
+            if usual.agent == curve.agent:
+                usual = usual.of_seeds(curve.seeds)
+                _plot(axis, usual, _COLOURS.get(curve.agent, "#444444"), "as it is")
+        _plot(axis, curve, _VARIANT_COLOUR, "changed")
+        axis.set_title(fill(f"{task.replace('_', ' ')}: {curve.label}", 38), fontsize=7)
+        axis.legend(fontsize=6, loc="lower right")
+    _save(figure, path)
+
+
+def _figure(panels: int, per_row: int, size: tuple[float, float]) -> tuple[Any, list[Axes]]:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    columns = min(panels, per_row)
+    rows = -(-panels // per_row)
+    figure, grid = pyplot.subplots(
+        rows,
+        columns,
+        figsize=(size[0] * columns + 0.4, size[1] * rows),
+        squeeze=False,
+        sharey=True,
+    )
+    axes = list(grid.flat)
+    for axis in axes[panels:]:
+        axis.set_axis_off()
+    for row in grid:
+        row[0].set_ylabel("success, greedy evaluation", fontsize=7)
+    return figure, axes[:panels]
+
+
+def _plot(axis: Axes, curve: RobotCurve, colour: str, label: str) -> None:
+    mean, deviation = curve.success.mean(axis=0), curve.success.std(axis=0)
+    count = len(curve.seeds)
+    thousands = curve.steps / 1e3
+    label = f"{label} ({count} {'seed' if count == 1 else 'seeds'})"
+    axis.plot(thousands, mean, color=colour, label=label, linewidth=1.6, marker=".")
+    low, high = np.clip(mean - deviation, 0, 1), np.clip(mean + deviation, 0, 1)
+    axis.fill_between(thousands, low, high, color=colour, alpha=0.18, linewidth=0)
+    axis.set_xlabel("environment steps [thousand]", fontsize=7)
+    axis.set_ylim(-0.02, 1.02)
+    axis.grid(alpha=0.3)
+    axis.tick_params(labelsize=7)
+
+
+def _save(figure: Any, path: Path, bottom: float = 0.0) -> None:
+    from matplotlib import pyplot
+
+    figure.tight_layout(rect=(0, bottom, 1, 1))
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)

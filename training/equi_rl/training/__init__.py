@@ -1,0 +1,1 @@
+"""Training runs on the robot tasks: configuration, trainer, collector, evaluation, run folder."""

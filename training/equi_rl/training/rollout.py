@@ -1,0 +1,139 @@
+"""Playing episodes: an expert demonstrates, or a policy acts while an expert may comment.
+
+The recurrent policy is fed the action that was executed, not the one it asked for. An expert that
+comments is asked at every state which the policy reaches and keeps its own memory along that path,
+so it can also take over and show how to go on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equi_core.contract import ACTION_ORDER
+from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.data.replay_buffer import Episode, EpisodeRecorder
+from equi_rl.envs import HiddenPropertyEnv
+from equi_rl.experts import Expert
+from equi_rl.sim.scene import WorldState
+
+_TRIED_BELOW_M = 0.08
+"""The object nearest to the gripper when it first comes down below this height was tried first."""
+
+
+@dataclass(frozen=True)
+class EpisodeOutcome:
+    """How an episode went."""
+
+    seed: int
+    steps: int
+    success: bool
+    failure: str
+    """Why it ended without success; "time ran out" when nothing else did."""
+    movable_first: bool | None
+    """Whether the movable object was the first one tried; None if none was."""
+
+
+def play_expert(
+    env: HiddenPropertyEnv, expert: Expert, seed: int
+) -> tuple[Episode, EpisodeOutcome]:
+    """One demonstration on the scene of `seed`; the expert's coin comes from the same seed."""
+    observation, _ = env.reset(seed=seed)
+    recorder = EpisodeRecorder(observation)
+    tracker = _OutcomeTracker(seed)
+    memory = expert.start(env.state(), np.random.default_rng(seed))
+    while True:
+        action, memory = expert.act(env.state(), memory)
+        observation, reward, terminated, truncated, info = env.step(action)
+        executed = info["executed_action"]
+        recorder.add(executed, reward, observation, expert_action=executed)
+        tracker.observe(env.state(), info)
+        if terminated or truncated:
+            return recorder.finish(terminated, is_demonstration=True), tracker.outcome()
+
+
+def play_policy(
+    env: HiddenPropertyEnv,
+    policy: ActingPolicy,
+    seed: int,
+    *,
+    rng: np.random.Generator | None = None,
+    commentator: Expert | None = None,
+    hand_over_at: int | None = None,
+) -> tuple[Episode, EpisodeOutcome]:
+    """One episode of a policy on the scene of `seed`.
+
+    Args:
+        env: environment.
+        policy: what acts.
+        seed: of the scene, and of the policy's state before it if that is random.
+        rng: draws random actions; None plays the policy's mean.
+        commentator: an expert whose action is recorded at every state.
+        hand_over_at: step from which on the commentator acts itself; None: never.
+    """
+    if hand_over_at is not None and commentator is None:
+        raise ValueError(f"hand_over_at is {hand_over_at}, but there is no expert to hand over to")
+    observation, _ = env.reset(seed=seed)
+    recorder = EpisodeRecorder(observation)
+    tracker = _OutcomeTracker(seed)
+    state = policy.start(seed)
+    executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
+    memory = None
+    if commentator is not None:
+        memory = commentator.start(env.state(), np.random.default_rng(seed))
+    while True:
+        action, state = policy.act(observation, executed, state, rng)
+        comment = None
+        if commentator is not None and memory is not None:
+            comment, memory = commentator.act(env.state(), memory)
+            if hand_over_at is not None and recorder.n_steps >= hand_over_at:
+                action = comment.astype(np.float32)
+        observation, reward, terminated, truncated, info = env.step(action)
+        executed = info["executed_action"]
+        recorder.add(executed, reward, observation, expert_action=comment)
+        tracker.observe(env.state(), info)
+        if terminated or truncated:
+            return recorder.finish(terminated), tracker.outcome()
+
+
+def play_random(env: HiddenPropertyEnv, seed: int) -> tuple[Episode, EpisodeOutcome]:
+    """One episode of uniformly random actions on the scene of `seed`."""
+    observation, _ = env.reset(seed=seed)
+    recorder = EpisodeRecorder(observation)
+    tracker = _OutcomeTracker(seed)
+    rng = np.random.default_rng((seed, 1))
+    while True:
+        action = rng.uniform(-1.0, 1.0, size=len(ACTION_ORDER))
+        observation, reward, terminated, truncated, info = env.step(action)
+        recorder.add(info["executed_action"], reward, observation)
+        tracker.observe(env.state(), info)
+        if terminated or truncated:
+            return recorder.finish(terminated), tracker.outcome()
+
+
+class _OutcomeTracker:
+    """Watches an episode from outside and sums it up."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._steps = 0
+        self._movable_first: bool | None = None
+        self._success = False
+        self._failure = ""
+
+    def observe(self, state: WorldState, info: dict[str, object]) -> None:
+        self._steps += 1
+        self._success = bool(info["success"])
+        self._failure = str(info["failure"])
+        x, y, z = state.tcp_position_m
+        if self._movable_first is None and z < _TRIED_BELOW_M:
+            nearest = min(
+                state.scene.objects,
+                key=lambda item: (item.position_m[0] - x) ** 2 + (item.position_m[1] - y) ** 2,
+            )
+            self._movable_first = nearest.movable
+
+    def outcome(self) -> EpisodeOutcome:
+        failure = "" if self._success else self._failure or "time ran out"
+        return EpisodeOutcome(self._seed, self._steps, self._success, failure, self._movable_first)

@@ -1,0 +1,198 @@
+"""A run folder documents itself, belongs to one configuration, and survives being killed.
+
+config.json              every setting of the run, the version of the code, the environment
+progress.csv             one row per evaluation (and learner)
+tensorboard/             scalars over time
+checkpoint.safetensors   all that is needed to go on exactly; written whole or not at all
+summary.json             written last: the run is finished
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from equi_rl.training.code_version import code_version
+
+_STATE_KEY = "state"
+
+
+class RunFolderError(ValueError):
+    """A folder that holds another run, is in use, or has nothing to continue; says what to do."""
+
+
+class RunFolder:
+    """Files of one run; ``config`` must be plain JSON values."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tensorboard = path / "tensorboard"
+        self._config = path / "config.json"
+        self._progress = path / "progress.csv"
+        self._checkpoint = path / "checkpoint.safetensors"
+        self._summary = path / "summary.json"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run in this folder came to its end."""
+        return self._summary.exists()
+
+    @contextmanager
+    def claim(self, config: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
+        """Create the folder, or enter the existing one of the very same configuration.
+
+        Raises:
+            RunFolderError: the folder belongs to another configuration (the field is named),
+                holds a run although ``resume`` is not set, or is in use by another process.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with open(self.path / ".lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunFolderError(
+                    f"{self.path} is in use by another process; wait or choose another folder"
+                ) from None
+            if self._config.exists():
+                self._require_same(config)
+                if not resume:
+                    raise RunFolderError(
+                        f"{self.path} already holds this run; pass --resume to go on with it,"
+                        " or choose another folder"
+                    )
+            else:
+                record = {
+                    "config": config,
+                    "code_version": code_version(),
+                    "environment": describe_environment(),
+                }
+                write_atomically(self._config, json.dumps(record, indent=2) + "\n")
+            yield
+
+    def save_checkpoint(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
+        """Replace the checkpoint by arrays and a JSON-able state, atomically."""
+        tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        write_atomically(self._checkpoint, save(tensors, {_STATE_KEY: json.dumps(state)}))
+
+    def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+        """The last complete checkpoint, or None before the first."""
+        if not self._checkpoint.exists():
+            return None
+        try:
+            with safe_open(str(self._checkpoint), framework="numpy") as file:
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                state = json.loads(file.metadata()[_STATE_KEY])
+        except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+            raise RunFolderError(
+                f"{self._checkpoint} is not a checkpoint of this program ({error});"
+                " delete the folder to start over"
+            ) from error
+        return arrays, state
+
+    def append_progress(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows to progress.csv; the first call writes the header."""
+        is_new = not self._progress.exists()
+        with open(self._progress, "a", newline="") as file:
+            file.write(_as_csv(rows, header=is_new))
+
+    def read_progress(self) -> list[dict[str, str]]:
+        """All whole rows of progress.csv, as text; one that is just being written is left out."""
+        if not self._progress.exists():
+            return []
+        with open(self._progress, newline="") as file:
+            return [row for row in csv.DictReader(file) if all(row.values())]
+
+    def cut_progress(self, column: str, last: int) -> None:
+        """Drop what a killed process wrote after its checkpoint, half rows included."""
+        kept = [row for row in self.read_progress() if int(row[column]) <= last]
+        if kept:
+            write_atomically(self._progress, _as_csv(kept, header=True))
+        else:
+            self.drop_progress()
+
+    def drop_progress(self) -> None:
+        """Forget every row."""
+        self._progress.unlink(missing_ok=True)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Mark the run as finished."""
+        write_atomically(self._summary, json.dumps(summary, indent=2) + "\n")
+
+    def read_config(self) -> dict[str, Any]:
+        """config.json: ``config``, ``code_version``, ``environment``."""
+        return self._read_json(self._config)
+
+    def read_summary(self) -> dict[str, Any]:
+        """summary.json of a finished run."""
+        return self._read_json(self._summary)
+
+    def _read_json(self, path: Path) -> dict[str, Any]:
+        try:
+            content: dict[str, Any] = json.loads(path.read_text())
+        except (OSError, json.JSONDecodeError) as error:
+            raise RunFolderError(f"cannot read {path}: {error}; is this a run folder?") from error
+        return content
+
+    def _require_same(self, config: Mapping[str, Any]) -> None:
+        stored = _flatten(self.read_config().get("config", {}))
+        wanted = _flatten(json.loads(json.dumps(config)))
+        for name in sorted(stored.keys() | wanted.keys()):
+            if stored.get(name) != wanted.get(name):
+                raise RunFolderError(
+                    f"{self.path} belongs to another run: {name} = {stored.get(name)!r} there,"
+                    f" {wanted.get(name)!r} here; choose another folder or the same settings"
+                )
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file so that a reader (or a crash) sees old or new content, never half of it."""
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def _as_csv(rows: Sequence[Mapping[str, Any]], *, header: bool) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    if header:
+        writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def describe_environment() -> dict[str, str]:
+    """Versions and machine that a result depends on."""
+    packages = ("torch", "numpy", "gymnasium")
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        **{name: version(name) for name in packages},
+    }
+
+
+def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested dictionaries as ``{"a.b": value}``."""
+    if not isinstance(value, Mapping):
+        return {prefix: value}
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        flat.update(_flatten(item, f"{prefix}.{key}" if prefix else str(key)))
+    return flat

@@ -1,0 +1,370 @@
+"""Trains one agent on one robot task: rounds of playing and learning, evaluated and resumable.
+
+A round hands the current policy to the collector, makes its updates meanwhile, and then takes the
+played episodes into memory. Evaluation plays the policy's mean on scenes of its own. The run
+folder documents itself:
+
+    config.json                 every setting of the run, and the version of the code
+    progress.csv                one row per evaluation: steps, updates, success, seconds
+    tensorboard/                losses and success over time
+    memory/                     episodes, written as they arrive
+    checkpoints/round_000120/   everything needed to go on, one folder per evaluation
+    checkpoints/best            link to the one with the best evaluation so far
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import resource
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from equi_core.contract import Provenance
+from equi_core.scene_seeds import SEEDS_PER_RUN, SELECTION_SEED
+from equi_core.statistics import SuccessRate
+from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
+from equi_rl.data.collate import collate
+from equi_rl.data.replay_buffer import EpisodeMemory, labelled_by_success, stored_episodes
+from equi_rl.envs.randomisation import DomainRandomisation
+from equi_rl.experts import ExpertConfig
+from equi_rl.nets.agent import build_agent
+from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from equi_rl.nets.config import reference_config
+from equi_rl.training.code_version import code_version
+from equi_rl.training.collector import (
+    Collector,
+    CollectorConfig,
+    Demonstrate,
+    Play,
+    PlayRandom,
+    seeds_from,
+)
+from equi_rl.training.config import Preset, RobotRun
+from equi_rl.training.malloc import keep_freed_memory
+from equi_rl.training.run_folder import RunFolder, RunFolderError
+
+LOGGER = logging.getLogger(__name__)
+
+Report = Callable[["Progress", dict[str, float]], None]
+"""Called after every round, and after every update of the warm start."""
+
+
+@dataclass
+class Progress:
+    """How far a run is; part of its checkpoint."""
+
+    rounds: int = 0
+    updates: int = 0
+    environment_steps: int = 0
+    episodes: int = 0
+    best_successes: int = -1
+    failing: int = 0
+    """Evaluations without a success since the last one with any."""
+    seconds: float = 0.0
+    recent: list[bool] = field(default_factory=list)
+    """Success of the latest training episodes, newest last."""
+
+
+class RobotTrainer:
+    """One run in one folder; `train` starts it, or with `resume` goes on with it."""
+
+    def __init__(self, run: RobotRun, folder: Path) -> None:
+        self.run = run
+        self.folder = RunFolder(folder)
+        torch.manual_seed(run.seed)
+        self.rng = np.random.default_rng(run.seed)
+        self.memory = EpisodeMemory(run.capacity, folder / "memory")
+        self.progress = Progress()
+        self.learner = make_learner(run)
+
+    def train(self, *, resume: bool = False, report: Report | None = None) -> dict[str, Any]:
+        """Run to the end; returns the summary that is also written to the folder."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        keep_freed_memory()
+        with self.folder.claim(self.run.to_mapping(), resume=resume):
+            if self.folder.is_finished:
+                return self.folder.read_summary()
+            self._restore()
+            started = time.monotonic() - self.progress.seconds
+            writer = SummaryWriter(
+                str(self.folder.tensorboard), purge_step=self.progress.environment_steps + 1
+            )
+            config = CollectorConfig(
+                self.run.task,
+                ExpertConfig(first_choice=self.run.first_choice),
+                DomainRandomisation() if self.run.randomise else None,
+                env_options=(("contract", self.run.contract),),
+            )
+            try:
+                with Collector(config) as collector:
+                    self._train(collector, writer, started, report)
+            finally:
+                writer.close()
+            summary = self._summary()
+            self.folder.finish(summary)
+        return summary
+
+    def _summary(self) -> dict[str, Any]:
+        """Progress, and what the run cost; memory is that of the process that finished it."""
+        peak_mib = {
+            name: round(resource.getrusage(who).ru_maxrss / 1024)
+            for name, who in (
+                ("learner", resource.RUSAGE_SELF),
+                ("player", resource.RUSAGE_CHILDREN),
+            )
+        }
+        seconds = max(self.progress.seconds, 1e-9)
+        return {
+            **vars(self.progress),
+            "environment_steps_per_s": round(self.progress.environment_steps / seconds, 2),
+            "updates_per_s": round(self.progress.updates / seconds, 3),
+            "peak_memory_mib": peak_mib,
+        }
+
+    def _train(
+        self, collector: Collector, writer: Any, started: float, report: Report | None
+    ) -> None:
+        if not len(self.memory):
+            if self.run.continues:
+                started -= self._take_over(Path(self.run.continues))
+            else:
+                self._fill_memory(collector)
+            for _ in range(self.run.warm_up_updates):
+                figures = self._update()
+                _tell(report, self.progress, figures)
+            self.progress.seconds = time.monotonic() - started
+            if self.run.warm_up_updates or self.run.continues:
+                start = {"success": self._evaluate(collector).rate}
+                self._log(writer, start)
+        while self.progress.rounds < self.run.rounds:
+            figures = self._round(collector)
+            self.progress.seconds = time.monotonic() - started
+            last = self.progress.rounds == self.run.rounds
+            if last or self.progress.rounds % self.run.evaluate_every == 0:
+                figures["success"] = self._evaluate(collector).rate
+            self._log(writer, figures)
+            _tell(report, self.progress, figures)
+
+    def _log(self, writer: Any, figures: dict[str, float]) -> None:
+        for name, value in figures.items():
+            writer.add_scalar(name, value, self.progress.environment_steps)
+
+    def _fill_memory(self, collector: Collector) -> None:
+        """Successful demonstrations, as many as asked for, and random episodes."""
+        seed = self._first_seed()
+        stored = 0
+        while stored < self.run.demonstrations:
+            missing = self.run.demonstrations - stored
+            for episode, outcome in collector.play(Demonstrate(seeds_from(seed, missing))):
+                if outcome.success:
+                    self.memory.add(episode)
+                    stored += 1
+            seed += missing
+        if self.run.random_episodes:
+            first = self._first_seed() + SEEDS_PER_RUN // 2
+            for episode, _ in collector.play(
+                PlayRandom(seeds_from(first, self.run.random_episodes))
+            ):
+                self.memory.add(episode)
+        self.progress.environment_steps = self.memory.n_transitions
+        self.progress.episodes = len(self.memory)
+
+    def _take_over(self, folder: Path) -> float:
+        """Episodes, weights and counts of an earlier run; returns the seconds that it took."""
+        checkpoint = newest_checkpoint(folder)
+        if checkpoint is None:
+            raise RunFolderError(f"{folder} holds no checkpoint to go on from")
+        task = checkpoint.contract.task
+        if task != self.run.task:
+            raise RunFolderError(f"{folder} is a run on {task}; it cannot go on as {self.run.task}")
+        self.learner.start_from(checkpoint.tensors)
+        before = Progress(**checkpoint.extra["progress"])
+        for episode in stored_episodes(folder / "memory", checkpoint.extra["episodes_added"]):
+            self.memory.add(episode)
+        self.progress.updates = before.updates
+        self.progress.environment_steps = before.environment_steps
+        self.progress.episodes = before.episodes
+        # The learning curve goes on as well; rounds before this run's own count below zero.
+        earlier = RunFolder(folder)
+        rows = [row for row in earlier.read_progress() if int(row["rounds"]) <= before.rounds]
+        self.folder.append_progress(
+            [{**row, "rounds": int(row["rounds"]) - before.rounds - 1} for row in rows]
+        )
+        return before.seconds
+
+    def _round(self, collector: Collector) -> dict[str, float]:
+        """Learn while the current policy plays; then remember what it played."""
+        first = self._first_seed() + SEEDS_PER_RUN // 10 + self.progress.episodes
+        collector.request(
+            Play(
+                self.learner.policy(),
+                seeds_from(first, self.run.episodes_per_round),
+                stochastic=self.run.preset is not Preset.SHIP,
+                commented=self.run.preset is Preset.SHIP,
+                hand_over_within=self.run.hand_over_in(self.progress.rounds),
+            )
+        )
+        figures: dict[str, float] = {}
+        for _ in range(self.run.updates_per_round):
+            figures = self._update()
+        played = collector.fetch()
+        for episode, outcome in played:
+            own = self.run.imitate_successes
+            self.memory.add(labelled_by_success(episode) if own else episode)
+            self.progress.environment_steps += len(episode)
+            self.progress.recent.append(outcome.success)
+        del self.progress.recent[:-100]
+        self.progress.episodes += len(played)
+        self.progress.rounds += 1
+        if self.run.updates_per_round == 0:
+            for _ in range(sum(len(episode) for episode, _ in played)):
+                figures = self._update()
+        return {**figures, "training_success": float(np.mean(self.progress.recent))}
+
+    def _update(self) -> dict[str, float]:
+        episodes = self.memory.sample(
+            self.run.batch_episodes, self.rng, self.run.demonstrations_per_batch
+        )
+        size = self.learner.actor.config.observation_size
+        figures = self.learner.update(collate(episodes, size, self.rng, self.run.augmentation))
+        self.progress.updates += 1
+        return figures
+
+    def _evaluate(self, collector: Collector) -> SuccessRate:
+        """Success of the policy's mean on the selection scenes; keeps the best policy."""
+        seeds = seeds_from(SELECTION_SEED, self.run.evaluation_episodes)
+        played = collector.play(
+            Play(self.learner.policy(), seeds, stochastic=False, commented=False, randomised=False)
+        )
+        successes = sum(outcome.success for _, outcome in played)
+        rate = SuccessRate(successes, len(played))
+        LOGGER.info("after %d rounds: %s", self.progress.rounds, rate)
+        self.progress.failing = 0 if successes else self.progress.failing + 1
+        self.progress.best_successes = max(successes, self.progress.best_successes)
+        lengths = [len(episode) for episode, outcome in played if outcome.success]
+        # A killed run drops a row that has no checkpoint and repairs the link of one that has.
+        self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"))
+        self._save(rate)
+        self._keep_best(successes)
+        if self.progress.failing >= self.run.failing_evaluations:
+            raise DivergedError(
+                f"the last {self.progress.failing} evaluations had no success in {len(played)}"
+                f" episodes each; the best policy so far ({self.progress.best_successes}"
+                f" successes) stays in {self.folder.path / 'checkpoints' / 'best'}"
+            )
+        return rate
+
+    def _append_row(self, rate: SuccessRate, mean_length: float) -> None:
+        row = {
+            "rounds": self.progress.rounds,
+            "updates": self.progress.updates,
+            "environment_steps": self.progress.environment_steps,
+            "seconds": round(self.progress.seconds, 1),
+            "successes": rate.successes,
+            "episodes": rate.episodes,
+            "mean_length": round(mean_length, 2),
+        }
+        self.folder.append_progress([row])
+
+    def _first_seed(self) -> int:
+        return self.run.seed * SEEDS_PER_RUN
+
+    def _checkpoint_name(self) -> str:
+        return f"round_{self.progress.rounds:06d}"
+
+    def _save(self, rate: SuccessRate) -> None:
+        """Write a checkpoint folder, whole or not at all."""
+        actor = self.learner.actor
+        contract = dataclasses.replace(
+            self.run.contract,
+            group=actor.config.group,
+            network=actor.config.to_mapping(),
+            provenance=Provenance(
+                code_version=code_version(),
+                agent=self.run.agent,
+                preset=self.run.preset.value,
+                seed=self.run.seed,
+                environment_steps=self.progress.environment_steps,
+                gradient_steps=self.progress.updates,
+                evaluation_successes=rate.successes,
+                evaluation_episodes=rate.episodes,
+            ),
+        )
+        extra = {
+            "progress": vars(self.progress),
+            "learner": self.learner.state(),
+            "rng": self.rng.bit_generator.state,
+            "episodes_added": self.memory.n_added,
+        }
+        tensors = {**self.learner.tensors(), "torch_rng": torch.get_rng_state()}
+        final = self.folder.path / "checkpoints" / self._checkpoint_name()
+        partial = final.with_name(f".{final.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        save_checkpoint(partial, contract, actor, self.learner.critic, tensors, extra)
+        shutil.rmtree(final, ignore_errors=True)
+        os.replace(partial, final)
+        self.memory.forget_evicted()
+
+    def _keep_best(self, successes: int) -> None:
+        """Let `best` point to the newest checkpoint if it beats the one pointed to so far."""
+        link = self.folder.path / "checkpoints" / "best"
+        if link.exists():
+            so_far = load_checkpoint(link).contract.provenance.evaluation_successes
+            if successes <= so_far:
+                return
+        _point(link, self._checkpoint_name())
+
+    def _restore(self) -> None:
+        """Take over the newest checkpoint; without one, the run starts over."""
+        checkpoint = newest_checkpoint(self.folder.path)
+        if checkpoint is None:
+            self.memory.restore(0)
+            self.folder.drop_progress()
+            return
+        extra = checkpoint.extra
+        self.learner.restore(checkpoint.tensors, extra["learner"])
+        torch.set_rng_state(checkpoint.tensors["torch_rng"])
+        self.rng.bit_generator.state = extra["rng"]
+        self.progress = Progress(**extra["progress"])
+        self.memory.restore(int(extra["episodes_added"]))
+        self.folder.cut_progress("rounds", self.progress.rounds)
+        self._keep_best(checkpoint.contract.provenance.evaluation_successes)
+
+
+def newest_checkpoint(folder: Path) -> Checkpoint | None:
+    """The checkpoint of a run folder with the most rounds; None before the first."""
+    found = sorted((folder / "checkpoints").glob("round_*"))
+    return load_checkpoint(found[-1]) if found else None
+
+
+def make_learner(run: RobotRun) -> Learner:
+    """Networks and learning method of a run."""
+    network = reference_config(run.group, initial_state=run.initial_state)
+    actor, critic = build_agent(run.kind.combination, network)
+    if run.preset is Preset.SHIP:
+        planned = run.warm_up_updates + run.rounds * run.updates_per_round
+        return ImitationLearner(actor, run.imitation, planned)
+    return SacLearner(actor, critic, run.sac, run.imitation, run.warm_up_updates)
+
+
+def _tell(report: Report | None, progress: Progress, figures: dict[str, float]) -> None:
+    if report is not None:
+        report(progress, figures)
+
+
+def _point(link: Path, name: str) -> None:
+    """Make a link to a neighbouring folder, replacing the old one at once."""
+    fresh = link.with_name(f".{link.name}.new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(name)
+    os.replace(fresh, link)
