@@ -18,7 +18,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(B
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow check format bench faults doctor clean ready
+.PHONY: help setup demo test test-slow check format bench faults graph sizes lock doctor clean ready
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
@@ -53,6 +53,12 @@ bench: ready ## run every benchmark (equi-bench NAME for one of them)
 
 faults: ready ## inject every fault into the moving, emulated robot and report travel and recovery
 	@$(IN_ENV) ros2 run equi_system_tests equi-faults $(ARGS)
+
+graph: ready ## draw the imports between packages and inside equi_rl (requirements/architecture)
+	@$(IN_ENV) python requirements/architecture/draw.py $(ARGS)
+
+sizes: ## print lines and modules per package (ARGS=/other/checkout to compare)
+	@python3 requirements/architecture/sizes.py $(ARGS)
 
 doctor: ## check the environment line by line, and say how to repair it
 	@PYTHON='$(PYTHON)' sh requirements/setup.sh --doctor

@@ -1,0 +1,1 @@
+"""What holds the tree together: real imports, the law of their direction, a drawing, sizes."""
