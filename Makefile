@@ -15,6 +15,7 @@ IN_ENV := . ./env.sh &&
 # Folders that hold Python packages of ours, and the packages in them.
 BASES := $(wildcard requirements training calibration ros2_ws/pip_ros2/src ros2_ws/src/* tests/fixtures/*)
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(BASES))))
+LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
@@ -26,11 +27,11 @@ help: ## list the commands
 	@echo 'Options: PROFILE=robot (no training, for the robot PC), PYTHON=python3.11, ARGS="..." (more arguments)'
 
 setup: ## install everything and build the workspace; a second time does nothing
-	@PYTHON='$(PYTHON)' sh requirements/setup.sh --profile '$(PROFILE)'
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)'
 
 # What the other targets ask for: as setup, but silent if there is nothing to do.
 ready:
-	@PYTHON='$(PYTHON)' sh requirements/setup.sh --profile '$(PROFILE)' --quiet
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' --quiet
 
 demo: ready ## watch a policy at work in the simulated cell (TASK=drawer_opening for another task)
 	@$(IN_ENV) python -m equi_evaluation.demo --task $(TASK) $(ARGS)
@@ -60,8 +61,13 @@ graph: ready ## draw the imports between packages and inside equi_rl (requiremen
 sizes: ## print lines and modules per package (ARGS=/other/checkout to compare)
 	@python3 requirements/architecture/sizes.py $(ARGS)
 
+lock: ready ## compile requirements/constraints.txt from the short lists (after a change of one)
+	@$(IN_ENV) cd requirements && UV_CUSTOM_COMPILE_COMMAND='make lock' \
+		uv pip compile --quiet --universal --python-version 3.10 --annotation-style line \
+		$(LISTS) --output-file constraints.txt >/dev/null && echo requirements/constraints.txt
+
 doctor: ## check the environment line by line, and say how to repair it
-	@PYTHON='$(PYTHON)' sh requirements/setup.sh --doctor
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --doctor
 
 clean: ## remove everything that setup and the tests have made
 	rm -rf .venv .venv.*.old .cache ros2_ws/build ros2_ws/install ros2_ws/log

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from setup_steps import commands, ros, system_packages
-from setup_steps.layout import Layout, Profile, SetupError, child_environment
+from installer import commands, ros, system_packages
+from installer.layout import Layout, Profile, SetupError, child_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +34,7 @@ def run_setup(
     base = {name: value for name, value in os.environ.items() if not name.startswith("ROS_")}
     base.pop("AMENT_PREFIX_PATH", None)
     return subprocess.run(
-        ["/bin/sh", str(checkout / "requirements" / "setup.sh"), *arguments],
+        ["/bin/sh", str(checkout / "requirements" / "installer" / "setup.sh"), *arguments],
         env={**base, **environment},
         capture_output=True,
         text=True,

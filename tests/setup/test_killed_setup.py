@@ -101,7 +101,7 @@ def start_setup(checkout: Path) -> subprocess.Popen[str]:
     kept = ("PATH", "HOME", "LANG")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
     return subprocess.Popen(
-        ["/bin/sh", str(checkout / "requirements" / "setup.sh")],
+        ["/bin/sh", str(checkout / "requirements" / "installer" / "setup.sh")],
         env={
             **environment,
             "PYTHON": getattr(sys, "_base_executable", sys.executable),

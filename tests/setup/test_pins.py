@@ -7,36 +7,50 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import doctor
 import pytest
-from setup_steps.layout import Profile
-from setup_steps.steps import PINS
-from setup_steps.system_packages import wanted_packages
+from installer import doctor
+from installer.layout import Profile
+from installer.steps import PINS
+from installer.system_packages import wanted_packages
 
 REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements"
-FILES = [REQUIREMENTS / f"{name}.txt" for name in (*PINS, "constraints")]
-LINE = re.compile(r'([a-z0-9._-]+)==([^\s;]+)(?: ; (python_version (?:<|>=) "3\.11"))?(?:  # .*)?')
+LISTS = [REQUIREMENTS / f"{name}.txt" for name in PINS]
+LOCK = REQUIREMENTS / "constraints.txt"
+LINE = re.compile(r"([a-z0-9._-]+)==([^\s;]+)(?: ; ([^#]+?))?(?: +# .*)?")
 
 
-def lines_of(path: Path) -> list[str]:
+def pins_of(path: Path) -> list[re.Match[str] | None]:
     lines = path.read_text().splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
+    return [LINE.fullmatch(line) for line in lines if line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*LISTS, LOCK], ids=lambda path: path.name)
 def test_every_requirement_is_an_exact_pin(path: Path) -> None:
-    assert [line for line in lines_of(path) if not LINE.fullmatch(line)] == []
+    assert pins_of(path)
+    assert None not in pins_of(path)
 
 
-def test_each_pin_lives_in_one_place() -> None:
-    pins = [LINE.fullmatch(line) for path in FILES for line in lines_of(path)]
-    keys = [(match[1], match[3]) for match in pins if match]
-    assert len(keys) == len(set(keys))
-    by_name: dict[str, list[str]] = {}
-    for name, marker in keys:
-        by_name.setdefault(name, []).append(marker)
-    both = {None}
-    assert all(len(set(found)) == 1 or both.isdisjoint(found) for found in by_name.values())
+def test_a_package_is_named_by_one_list_only() -> None:
+    names = [{match[1] for match in pins_of(path) if match} for path in LISTS]
+    assert sum(map(len, names)) == len(set().union(*names))
+
+
+def test_the_lock_was_made_from_the_lists_as_they_are() -> None:
+    locked = {(match[1], match[2]) for match in pins_of(LOCK) if match}
+    listed = {(match[1], match[2]) for path in LISTS for match in pins_of(path) if match}
+    assert listed - locked == set(), "run `make lock`"
+
+
+def test_the_lock_names_neither_this_machine_nor_where_packages_come_from() -> None:
+    text = LOCK.read_text()
+    assert not re.search(r"https?:|file:|--(extra-)?index|--find-links|@ |/", text)
+    assert "make lock" in text
+
+
+def test_torch_is_spelled_so_that_no_cuda_comes_with_it() -> None:
+    text = LOCK.read_text()
+    assert re.search(r"^torch==2\.13\.0 +#", text, flags=re.MULTILINE)
+    assert not re.search(r"^(nvidia|cuda|triton)", text, flags=re.MULTILINE)
 
 
 def test_the_robot_needs_neither_the_networks_of_training_nor_its_simulator() -> None:
@@ -50,8 +64,9 @@ def test_the_robot_needs_neither_the_networks_of_training_nor_its_simulator() ->
 
 def test_numpy_stays_below_2_and_scikit_learn_stays_out() -> None:
     assert version("numpy").startswith("1.26.")
-    text = "".join(path.read_text() for path in FILES)
-    assert "scikit-learn" not in text.replace("# never beside scikit-learn", "")
+    names = {match[1] for path in [*LISTS, LOCK] for match in pins_of(path) if match}
+    assert "numpy" in names
+    assert "scikit-learn" not in names
 
 
 def test_the_doctor_reads_the_pins_of_this_python() -> None:

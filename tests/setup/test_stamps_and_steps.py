@@ -8,11 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import install
 import pytest
-from setup_steps import python_env, stamps
-from setup_steps.layout import Layout, SetupError
-from setup_steps.steps import Step
+from installer import install, python_env, stamps
+from installer.layout import Layout, SetupError
+from installer.steps import Step
 
 
 @pytest.fixture

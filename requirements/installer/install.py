@@ -21,11 +21,11 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from setup_steps import python_env, stamps
-from setup_steps.commands import say
-from setup_steps.layout import Layout, Profile, SetupError, child_environment
-from setup_steps.ros import sourced_ros_prefix
-from setup_steps.steps import Context, Step, plan
+from . import python_env, stamps
+from .commands import say
+from .layout import Layout, Profile, SetupError, child_environment
+from .ros import sourced_ros_prefix
+from .steps import Context, Step, plan
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--profile", choices=[profile.value for profile in Profile], default="full")
-    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
     parser.add_argument("--quiet", action="store_true", help="say nothing if nothing is to be done")
     options = parser.parse_args(arguments)
     layout = Layout(options.root.resolve())

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from setup_steps.layout import Layout, Profile
-from setup_steps.system_packages import missing_packages, wanted_packages
+from .layout import Layout, Profile
+from .system_packages import missing_packages, wanted_packages
 
 MIN_SHARED_MEMORY_MB = 64
 MIN_DISK_GB = 1
@@ -69,7 +69,7 @@ class Finding:
 def main(arguments: list[str] | None = None) -> int:
     """Print a line per check; returns 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
     parser.add_argument("--profile", choices=[profile.value for profile in Profile])
     options = parser.parse_args(arguments)
     layout = Layout(options.root.resolve())
@@ -258,7 +258,7 @@ def running_system(layout: Layout) -> Iterator[Finding]:
     """The ros2 command, and a message that really travels."""
     ros2 = run_in_environment(layout, ["ros2", "pkg", "prefix", "equi_interfaces"])
     yield _finding_of("ros2 pkg prefix equi_interfaces", ros2, "make setup")
-    path = str(layout.requirements / "dds_probe.py")
+    path = str(layout.requirements / "installer" / "dds_probe.py")
     trip = run_in_environment(layout, ["python", path])
     yield _finding_of(
         "DDS between two processes",

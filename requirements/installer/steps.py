@@ -85,15 +85,12 @@ def _environment(context: Context) -> Step:
 
 
 def _pip(context: Context, arguments: list[str], log: Path) -> None:
-    """Install with pip, with every pin of the project as a constraint."""
+    """Install with pip, in the versions of the lock."""
     layout = context.layout
     broken = python_env.drop_broken_packages(layout, thorough=context.interrupted)
     if broken:
         say(f"      half-installed, installing again: {', '.join(broken)}")
-    files = [*PINS, "constraints"]
-    constraints = [
-        word for name in files for word in ("-c", str(layout.requirements / f"{name}.txt"))
-    ]
+    constraints = layout.requirements / "constraints.txt"
     command: list[str | Path] = [
         layout.python,
         "-m",
@@ -103,7 +100,8 @@ def _pip(context: Context, arguments: list[str], log: Path) -> None:
         "--progress-bar",
         "off",
         *arguments,
-        *constraints,
+        "--constraint",
+        constraints,
     ]
     run(command, log, context.environment)
 

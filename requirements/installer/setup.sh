@@ -3,8 +3,8 @@
 # PYTHON=/path/to/python chooses by hand; the arguments go to install.py, or after --doctor to
 # doctor.py.
 set -u
-here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-root=$(dirname -- "$here")
+requirements=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
+root=$(dirname -- "$requirements")
 
 # Prints the base interpreter behind $1 (a venv's Python leads back to the one it was made from) if it runs
 # and is Python 3.10 to 3.12; fails otherwise.
@@ -72,9 +72,9 @@ python=$(choose) || {
     fi
 }
 
-program=install.py
+program=install
 if [ "${1:-}" = --doctor ]; then
-    program=doctor.py
+    program=doctor
     shift
 fi
-exec "$python" -E -s "$here/$program" "$@"
+cd "$requirements" && exec "$python" -E -s -m "installer.$program" "$@"

@@ -1,7 +1,7 @@
 """Sends one of our messages to another process and back over DDS; run by the doctor.
 
-python requirements/dds_probe.py          prints the time of the round trip
-python requirements/dds_probe.py --echo   the other process: answers what it hears
+python requirements/installer/dds_probe.py          prints the time of the round trip
+python requirements/installer/dds_probe.py --echo   the other process: answers what it hears
 """
 
 from __future__ import annotations

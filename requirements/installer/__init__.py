@@ -1,0 +1,1 @@
+"""The installer. Standard library only: this runs before anything is installed."""

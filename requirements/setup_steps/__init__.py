@@ -1,1 +1,0 @@
-"""Parts of the installer. Standard library only: this runs before anything is installed."""
