@@ -19,7 +19,7 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["numpy", "scipy", "numba", "rich", "ruckig"],
+    install_requires=["numpy", "scipy", "numba", "rich", "ruckig", "jinja2", "imageio-ffmpeg"],
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={"console_scripts": ["equi-bench = equi_core.bench:main"]},
