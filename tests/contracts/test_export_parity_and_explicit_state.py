@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from small_networks import random_batch, tiny_config
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_policy.deployed_policy import DeployedPolicy
 from equi_rl.agents.sac import SacUpdate
-from equi_rl.bench.update import random_batch
 from equi_rl.export.exporter import export
 from equi_rl.nets import symmetry
 from equi_rl.nets.agent import agent_configs
 from equi_rl.nets.checkpoint import load_checkpoint, save_checkpoint
-from equi_rl.nets.config import reference_config, tiny_config
+from equi_rl.nets.config import reference_config
 from equi_rl.nets.distributions import squash
 from equi_rl.nets.equivariance import random_histories, run_actor
 from equi_rl.nets.networks import Actor, Critic

@@ -6,14 +6,13 @@ import copy
 
 import pytest
 import torch
+from small_networks import random_batch, tiny_config
 
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.learner import SacLearner
 from equi_rl.agents.sac_config import Encoder, SacSettings
-from equi_rl.bench.update import random_batch
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.agent import build_agent
-from equi_rl.nets.config import tiny_config
 
 
 def a_learner(policy_rate: float, warm_up_updates: int = 0) -> SacLearner:

@@ -7,16 +7,16 @@ import dataclasses
 
 import pytest
 import torch
+from small_networks import random_batch, tiny_config
 
 from equi_rl.agents.returns import lambda_returns, mean_over_copies
 from equi_rl.agents.sac import SacUpdate, follow_target
 from equi_rl.agents.sac_config import Encoder, SacSettings
-from equi_rl.bench.update import EscnnUpdate, pad, random_batch, update_operations
-from equi_rl.data.episode_batch import EpisodeBatch
-from equi_rl.data.packing import EpisodeLayout
+from equi_rl.bench.update import EscnnUpdate, pad, update_operations
+from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.agent import build_agent
-from equi_rl.nets.config import ArchitectureError, reference_config, tiny_config
+from equi_rl.nets.config import ArchitectureError, reference_config
 from equi_rl.nets.networks import Actor, Critic
 
 LENGTHS = (3, 7, 1, 5)
@@ -184,7 +184,7 @@ def test_a_batch_without_any_label_is_learnt_from_by_reward_alone(networks):
 
 def test_a_batch_that_does_not_fit_its_layout_is_refused(networks):
     batch = batch_of(networks[0].config)
-    with pytest.raises(ArchitectureError, match=r"batch.rewards has 2 rows"):
+    with pytest.raises(BatchError, match=r"batch.rewards has 2 rows"):
         EpisodeBatch(
             batch.layout,
             batch.depth_m,

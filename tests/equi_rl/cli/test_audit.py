@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from small_networks import tiny_config
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.audit.networks import training_table
@@ -11,7 +12,6 @@ from equi_rl.carflag.env import CarFlag2D
 from equi_rl.carflag.policy import GridPolicy
 from equi_rl.cli.audit import main
 from equi_rl.nets.checkpoint import save_checkpoint
-from equi_rl.nets.config import tiny_config
 from equi_rl.nets.networks import Actor, Critic
 
 

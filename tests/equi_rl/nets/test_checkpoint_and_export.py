@@ -9,6 +9,7 @@ import pickle
 import pytest
 import torch
 from safetensors.torch import load_file, save
+from small_networks import tiny_config
 
 from equi_core.contract import ImageSpec, PolicyContract, Provenance
 from equi_rl.export.exporter import ExportError, export, exported_tensors, load_policy, main
@@ -19,7 +20,6 @@ from equi_rl.nets.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from equi_rl.nets.config import tiny_config
 from equi_rl.nets.networks import Actor, Critic
 from equi_rl.training.evaluation import Evaluation
 from equi_rl.training.rollout import EpisodeOutcome

@@ -23,6 +23,7 @@ def test_the_slope_is_the_jacobian_determinant(kind):
 
 
 def test_the_density_agrees_with_a_standard_transformed_distribution():
+    torch.manual_seed(0)
     mean, log_std = torch.randn(20, 5), torch.randn(20, 5) * 0.3
     noise = torch.randn(20, 5)
     action, density = sample(mean, log_std, noise, "tanh")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from equi_rl.data.packing import EpisodeLayout
+from equi_rl.data.episode_batch import EpisodeLayout
 
 
 def lambda_returns(

@@ -30,8 +30,7 @@ from torch import Tensor
 from equi_rl.agents.returns import lambda_returns, mean_over_copies
 from equi_rl.agents.sac_config import Encoder, SacSettings
 from equi_rl.agents.stage_timer import PartClock
-from equi_rl.data.episode_batch import EpisodeBatch
-from equi_rl.data.packing import EpisodeLayout
+from equi_rl.data.episode_batch import EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.distributions import sample, squash

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 
 from equi_rl.agents.sac import SacUpdate
-from equi_rl.bench.update import random_batch
 from equi_rl.carflag.env import CarFlag1D, CarFlag2D, World
 from equi_rl.carflag.policy import GridPolicy
+from equi_rl.data.episode_batch import random_batch
 from equi_rl.nets.agent import agent_configs
 from equi_rl.nets.config import Combination, NetworkConfig
 from equi_rl.nets.config import reference_config as reference
@@ -92,7 +92,8 @@ def training_table(
     learner = SacUpdate(actor, critic)
     generator = torch.Generator().manual_seed(seed)
     for _ in range(updates):
-        learner.step(random_batch(config, _TRAINING_LENGTHS, generator), generator)
+        batch = random_batch(config.observation_size, _TRAINING_LENGTHS, generator)
+        learner.step(batch, generator)
     after = _all_errors(actor, critic, seed)
     name = f"{config.group} {combination}"
     return [

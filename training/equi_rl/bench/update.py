@@ -14,7 +14,7 @@ import argparse
 import copy
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from rich.console import Console
@@ -25,8 +25,7 @@ from torch import Tensor
 from equi_rl.agents.sac import SacUpdate
 from equi_rl.agents.sac_config import SacSettings
 from equi_rl.agents.stage_timer import PartClock
-from equi_rl.data.episode_batch import EpisodeBatch
-from equi_rl.data.packing import EpisodeLayout
+from equi_rl.data.episode_batch import EpisodeBatch, random_batch
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.config import GROUP_CHOICES, Combination, NetworkConfig, reference_config
 from equi_rl.nets.distributions import sample
@@ -51,7 +50,9 @@ def run(options: list[str]) -> dict[str, object]:
     reusing = SacUpdate(
         copy.deepcopy(actor), copy.deepcopy(critic), SacSettings(updated_critic_judges=False)
     )
-    full, demo = random_batch(config, FULL_LENGTHS), random_batch(config, DEMO_LENGTHS)
+    full, demo = (
+        random_batch(config.observation_size, lengths) for lengths in (FULL_LENGTHS, DEMO_LENGTHS)
+    )
     plain = EscnnUpdate(escnn_actor, escnn_critic)
     padded = pad(full)
 
@@ -194,23 +195,6 @@ def pad(batch: EpisodeBatch) -> PaddedBatch:
     ):
         target[at_step] = values
     return PaddedBatch(observations, previous, actions, *numbers)
-
-
-def random_batch(
-    config: NetworkConfig, lengths: Sequence[int], generator: torch.Generator | None = None
-) -> EpisodeBatch:
-    """Random frames, actions and rewards with the given numbers of transitions per episode."""
-    layout = EpisodeLayout.of_lengths(lengths)
-    frames, steps, size = layout.n_frames, layout.n_steps, config.observation_size
-    last = layout.step_time == torch.as_tensor(lengths)[layout.step_episode] - 1
-    return EpisodeBatch(
-        layout,
-        torch.rand(frames, size, size, generator=generator) * 0.3,
-        (torch.rand(frames, generator=generator) > 0.5).float(),
-        torch.rand(steps, 5, generator=generator) * 2.0 - 1.0,
-        last.float(),
-        last.float(),
-    )
 
 
 def update_operations(config: NetworkConfig, frames: int, steps: int) -> float:

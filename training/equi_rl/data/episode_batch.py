@@ -1,13 +1,101 @@
-"""What one update of SAC learns from: whole episodes, packed without padding."""
+"""Whole episodes of different length as one packed batch: only real frames, no padding.
+
+An episode of T transitions has T + 1 frames. Episodes are ordered from long to short and stored
+time step by time step (the layout of ``torch.nn.utils.rnn.PackedSequence``), once for the frames
+and once for the transitions, so that encoder, LSTM and losses never see a padded slot.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from equi_rl.data.packing import EpisodeLayout
-from equi_rl.nets.config import ArchitectureError
+
+class BatchError(ValueError):
+    """Episodes that do not make a batch; says which part does not fit."""
+
+
+@dataclass(frozen=True)
+class EpisodeLayout:
+    """Where step t of episode i lies in the packed arrays.
+
+    Attributes:
+        order: (B,) episode indices from long to short.
+        frame_counts: (T_max + 1,) int64: episodes that still have a frame at step t.
+        step_counts: (T_max,) int64: episodes that still have a transition at step t.
+        frame_of_step: (D,) packed frame in which transition d is decided.
+        next_frame_of_step: (D,) packed frame that follows transition d.
+        frame_episode, frame_time: (F,) episode (caller's numbering) and step of each packed frame.
+        step_episode, step_time: (D,) the same for transitions.
+    """
+
+    order: Tensor
+    frame_counts: Tensor
+    step_counts: Tensor
+    frame_of_step: Tensor
+    next_frame_of_step: Tensor
+    frame_episode: Tensor
+    frame_time: Tensor
+    step_episode: Tensor
+    step_time: Tensor
+
+    @property
+    def n_frames(self) -> int:
+        """Number F of packed frames."""
+        return len(self.frame_episode)
+
+    @property
+    def n_steps(self) -> int:
+        """Number D of packed transitions."""
+        return len(self.step_episode)
+
+    @classmethod
+    def of_lengths(cls, lengths: Sequence[int]) -> EpisodeLayout:
+        """Layout for episodes of the given numbers of transitions (each at least 1)."""
+        steps = np.asarray(lengths, dtype=np.int64)
+        if steps.ndim != 1 or len(steps) == 0 or steps.min() < 1:
+            raise BatchError(
+                f"lengths = {list(lengths)!r}; need at least one episode, each of at least 1 step"
+            )
+        order = np.argsort(-steps, kind="stable")
+        ordered = steps[order]
+        step_counts = (ordered[None, :] > np.arange(ordered[0])[:, None]).sum(axis=1)
+        frame_counts = np.concatenate([[len(steps)], step_counts])
+        step_time = np.repeat(np.arange(len(step_counts)), step_counts)
+        frame_time = np.repeat(np.arange(len(frame_counts)), frame_counts)
+        step_rank = _rank(step_counts)
+        frame_rank = _rank(frame_counts)
+        frame_start = np.concatenate([[0], np.cumsum(frame_counts)])
+        arrays = (
+            order,
+            frame_counts,
+            step_counts,
+            frame_start[step_time] + step_rank,
+            frame_start[step_time + 1] + step_rank,
+            order[frame_rank],
+            frame_time,
+            order[step_rank],
+            step_time,
+        )
+        return cls(*(torch.as_tensor(array) for array in arrays))
+
+    def pack_frames(self, padded: Tensor) -> Tensor:
+        """(B, T_max + 1, ...) padded frames to (F, ...) packed ones."""
+        return padded[self.frame_episode, self.frame_time]
+
+    def pack_steps(self, padded: Tensor) -> Tensor:
+        """(B, T_max, ...) padded transitions to (D, ...) packed ones."""
+        return padded[self.step_episode, self.step_time]
+
+    def previous_actions(self, actions: Tensor) -> Tensor:
+        """(F, A) action executed before each frame, zero before the first; from (D, A)."""
+        previous = actions.new_zeros(self.n_frames, actions.shape[-1])
+        previous[self.next_frame_of_step] = actions
+        return previous
 
 
 @dataclass(frozen=True)
@@ -43,6 +131,27 @@ class EpisodeBatch:
             ("terminated", steps),
         ):
             if len(getattr(self, name)) != wanted:
-                raise ArchitectureError(
+                raise BatchError(
                     f"batch.{name} has {len(getattr(self, name))} rows; the layout has {wanted}"
                 )
+
+
+def random_batch(
+    size_px: int, lengths: Sequence[int], generator: torch.Generator | None = None
+) -> EpisodeBatch:
+    """Random images, actions and rewards, to measure an update without an environment."""
+    layout = EpisodeLayout.of_lengths(lengths)
+    frames, steps = layout.n_frames, layout.n_steps
+    last = layout.step_time == torch.as_tensor(lengths)[layout.step_episode] - 1
+    return EpisodeBatch(
+        layout,
+        torch.rand(frames, size_px, size_px, generator=generator) * 0.3,
+        (torch.rand(frames, generator=generator) > 0.5).float(),
+        torch.rand(steps, 5, generator=generator) * 2.0 - 1.0,
+        last.float(),
+        last.float(),
+    )
+
+
+def _rank(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.arange(count) for count in counts])

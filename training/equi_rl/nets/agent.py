@@ -16,14 +16,10 @@ from equi_rl.nets.config import (
     scaled_plain_twin,
 )
 from equi_rl.nets.layers import count_parameters
-from equi_rl.nets.networks import Actor, ActorCritic, Critic
+from equi_rl.nets.networks import Actor, Critic
 
 _FACTORS = [step / 200.0 for step in range(20, 301)]  # width factors tried, 0.10 to 1.50
-_KINDS: dict[str, type[nn.Module]] = {
-    "actor": Actor,
-    "critic": Critic,
-    "actor-critic": ActorCritic,
-}
+_KINDS: dict[str, type[nn.Module]] = {"actor": Actor, "critic": Critic}
 
 
 def agent_configs(
@@ -67,15 +63,15 @@ def build_agent(
 
 @lru_cache(maxsize=64)
 def parameter_matched_twin(config: NetworkConfig, kind: str) -> NetworkConfig:
-    """The plain config whose ``actor``, ``critic`` or ``actor-critic`` has the nearest size."""
+    """The plain config whose ``actor`` or ``critic`` has the nearest number of parameters."""
     wanted = count_parameters(_KINDS[kind](config))
     candidates = [scaled_plain_twin(config, factor) for factor in _FACTORS]
     return min(candidates, key=lambda twin: abs(plain_parameters(twin, kind) - wanted))
 
 
 def plain_parameters(config: NetworkConfig, kind: str) -> int:
-    """Number of parameters of a plain network, computed from its widths."""
-    actions = 5 if config.actions == "continuous" else config.n_actions
+    """Number of parameters of a plain ``actor`` or ``critic``, computed from its widths."""
+    actions = config.n_actions
     total, source = 0, 2
     for width, kernel in zip(config.encoder_channels, config.encoder_kernels, strict=True):
         total += width * (source * kernel**2 + 1)
@@ -86,12 +82,9 @@ def plain_parameters(config: NetworkConfig, kind: str) -> int:
     spread = 5 if config.log_std_xy == "permuted" else 4
     if kind == "actor":
         return total + _chain([config.head_input_channels, *config.head_channels, 5 + spread])
-    if kind == "critic":
-        embedded = config.critic_action_channels
-        head = _chain([config.head_input_channels + embedded, *config.head_channels, 1])
-        return total + embedded * (actions + 1) + 2 * head
-    heads = [_chain([config.head_input_channels, *config.head_channels, n]) for n in (actions, 1)]
-    return total + sum(heads)
+    embedded = config.critic_action_channels
+    head = _chain([config.head_input_channels + embedded, *config.head_channels, 1])
+    return total + embedded * (actions + 1) + 2 * head
 
 
 def _plain(config: NetworkConfig, kind: str, match: str) -> NetworkConfig:

@@ -41,12 +41,12 @@ class Combination(str, Enum):
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """Architecture of one recurrent network (actor, critic, or the discrete actor-critic)."""
+    """Architecture of one recurrent network (actor or critic)."""
 
     group: str = "C4"
-    observation: str = "depth"  # depth: picture + holding flag | grid: (2, N, N) | vector: (D,)
-    observation_size: int = 84  # pixels of a side, cells of a side, or components
-    actions: str = "continuous"  # continuous: (w, x, y, z, r) | discrete: one per group element
+    observation: str = "depth"  # depth image and holding flag
+    observation_size: int = 84  # pixels of a side
+    actions: str = "continuous"  # (w, x, y, z, r)
     n_actions: int = 5
     encoder_channels: tuple[int, ...] = (32, 64, 64, 64, 64, 128)
     encoder_kernels: tuple[int, ...] = (8, 4, 3, 3, 3, 3)
@@ -86,8 +86,8 @@ class NetworkConfig:
 
     @property
     def feature_channels(self) -> int:
-        """Channels that leave the encoder (the observation itself when it is a vector)."""
-        return self.encoder_channels[-1] if self.encoder_channels else self.observation_size
+        """Channels that leave the encoder."""
+        return self.encoder_channels[-1]
 
     @property
     def recurrent_input_channels(self) -> int:
@@ -125,8 +125,8 @@ class NetworkConfig:
 
     def _check_choices(self) -> None:
         choices = {
-            "observation": ("depth", "grid", "vector"),
-            "actions": ("continuous", "discrete"),
+            "observation": ("depth",),
+            "actions": ("continuous",),
             "log_std_xy": ("permuted", "tied"),
             "squash": ("tanh", "radial"),
             "initial_state": ("zero", "random"),
@@ -142,30 +142,23 @@ class NetworkConfig:
             group = group_named(self.group)
         except SymmetryError as error:
             raise ArchitectureError(f"network.{error}") from error
-        if group.on_line != (self.observation == "vector"):
+        if group.on_line:
             raise ArchitectureError(
-                f"network.group = {self.group!r} does not act on {self.observation} observations;"
-                " use 'flip' with 'vector' and a planar group with pictures"
+                f"network.group = {self.group!r} acts on a line, not on images; use a planar group"
             )
-        if self.actions == "continuous":
-            if self.n_actions != 5 or group.on_line:
-                raise ArchitectureError(
-                    f"network.n_actions = {self.n_actions}; continuous actions are the five"
-                    " components (w, x, y, z, r) of a planar task"
-                )
-            isotropic = self.log_std_xy == "tied"
-            if not group.permutes_axes and not isotropic and self.equivariant_heads:
-                raise ArchitectureError(
-                    f"network.log_std_xy = 'permuted' is not a representation of {self.group}:"
-                    " its turns mix the axes; use 'tied'"
-                )
-            if self.squash == "radial" and not isotropic:
-                raise ArchitectureError("network.squash = 'radial' needs log_std_xy = 'tied'")
-        elif self.n_actions != group.order and self.equivariant_heads:
+        if self.n_actions != 5:
             raise ArchitectureError(
-                f"network.n_actions = {self.n_actions}; discrete actions carry the regular"
-                f" representation of {self.group}, so there must be {group.order}"
+                f"network.n_actions = {self.n_actions}; actions are the five components"
+                " (w, x, y, z, r)"
             )
+        isotropic = self.log_std_xy == "tied"
+        if not group.permutes_axes and not isotropic and self.equivariant_heads:
+            raise ArchitectureError(
+                f"network.log_std_xy = 'permuted' is not a representation of {self.group}:"
+                " its rotations mix the axes; use 'tied'"
+            )
+        if self.squash == "radial" and not isotropic:
+            raise ArchitectureError("network.squash = 'radial' needs log_std_xy = 'tied'")
         return group
 
     def _check_sizes(self) -> None:
@@ -174,10 +167,8 @@ class NetworkConfig:
             raise ArchitectureError(
                 "network.encoder_channels, encoder_kernels and encoder_strides differ in length"
             )
-        if (self.observation == "vector") != (not self.encoder_channels):
-            raise ArchitectureError(
-                "network.encoder_channels: pictures need an encoder, vectors have none"
-            )
+        if not self.encoder_channels:
+            raise ArchitectureError("network.encoder_channels = (); an image needs an encoder")
         size = self.observation_size
         for layer, (kernel, stride) in enumerate(
             zip(self.encoder_kernels, self.encoder_strides, strict=True)
@@ -188,7 +179,7 @@ class NetworkConfig:
                     f" tile {size} pixels, which a symmetric encoder needs"
                 )
             size = (size - kernel) // stride + 1
-        if self.encoder_channels and size != 1:
+        if size != 1:
             raise ArchitectureError(
                 f"network.encoder_kernels leave {size} x {size} pixels; the feature must be 1 x 1"
             )
@@ -211,8 +202,7 @@ class NetworkConfig:
         ]
         # Regular features that a part reads must divide as well as those it writes.
         shared = self.equivariant_lstm or self.equivariant_heads
-        if self.encoder_channels:
-            widths.append(("encoder_channels[-1]", self.encoder_channels[-1], shared))
+        widths.append(("encoder_channels[-1]", self.encoder_channels[-1], shared))
         widths.append(("recurrent_channels", self.recurrent_channels, shared))
         if self.action_channels:
             widths.append(("action_channels", self.action_channels, shared))
@@ -248,64 +238,6 @@ def reference_config(group: str = "C4", match: str = "fields", **changes: Any) -
         values["encoder_channels"] = (8 * n, 16 * n, 16 * n, 16 * n, 16 * n, 128)
     if not symmetry.permutes_axes:
         values["log_std_xy"] = "tied"
-    return NetworkConfig(**{**values, **changes})
-
-
-def tiny_config(group: str = "C4", **changes: Any) -> NetworkConfig:
-    """A network on 16 x 16 pictures, for examples and quick checks; divisible by every order."""
-    values: dict[str, Any] = {
-        "group": group,
-        "observation_size": 16,
-        "encoder_channels": (16, 16, 16, 32),
-        "encoder_kernels": (4, 3, 3, 3),
-        "encoder_strides": (2, 1, 1, 1),
-        "action_channels": 16,
-        "recurrent_channels": 32,
-        "head_channels": (32, 32),
-        "critic_action_channels": 16,
-        "log_std_xy": "permuted" if group_named(group).permutes_axes else "tied",
-    }
-    return NetworkConfig(**{**values, **changes})
-
-
-def grid_config(cells: int = 9, group: str = "C4", **changes: Any) -> NetworkConfig:
-    """Actor-critic for a (2, cells, cells) grid world: 3x3 layers of 2, 4, 8, 16, 16... fields."""
-    layers = (cells - 1) // 2
-    fields = ([2, 4, 8, 16] + [16] * layers)[:layers]
-    order = group_named(group).order
-    values: dict[str, Any] = {
-        "group": group,
-        "observation": "grid",
-        "observation_size": cells,
-        "actions": "discrete",
-        "n_actions": order,
-        "encoder_channels": tuple(order * n for n in fields),
-        "encoder_kernels": (3,) * layers,
-        "encoder_strides": (1,) * layers,
-        "action_channels": 0,
-        "recurrent_channels": 16 * order,
-        "head_channels": (16 * order,),
-        "skip_connection": False,
-    }
-    return NetworkConfig(**{**values, **changes})
-
-
-def line_config(components: int = 2, **changes: Any) -> NetworkConfig:
-    """Actor-critic for a 1-D world: the observation enters the LSTM as sign-flipping numbers."""
-    values: dict[str, Any] = {
-        "group": "flip",
-        "observation": "vector",
-        "observation_size": components,
-        "actions": "discrete",
-        "n_actions": 2,
-        "encoder_channels": (),
-        "encoder_kernels": (),
-        "encoder_strides": (),
-        "action_channels": 0,
-        "recurrent_channels": 64,
-        "head_channels": (64,),
-        "skip_connection": False,
-    }
     return NetworkConfig(**{**values, **changes})
 
 

@@ -23,7 +23,6 @@ from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.encoder_kernel import EncodeChunk
 from equi_rl.nets.layers import Dense
 from equi_rl.nets.networks import (
-    ActorCriticWeights,
     ActorWeights,
     CriticWeights,
     HistoryWeights,
@@ -39,31 +38,28 @@ class Frames:
     """Pictures for any network of one config; cut into blocks chunk by chunk, in the cache.
 
     Attributes:
-        pixels: (N, S, S) depth [m], or (N, S, S, C) pictures that are taken as they are.
-        holding: (N,) holding flag as a number, or None when the flag is no separate input.
+        pixels: (N, S, S) depth [m].
+        holding: (N,) holding flag as a number.
         block: side b of a block of pixels that the first layer takes for one.
         offset_m, scale_per_m: how depth is normalised.
     """
 
     pixels: Tensor
-    holding: Tensor | None
-    block: int = 1
-    offset_m: float = 0.0
-    scale_per_m: float = 1.0
+    holding: Tensor
+    block: int
+    offset_m: float
+    scale_per_m: float
 
     def __len__(self) -> int:
         return len(self.pixels)
 
     def first(self, count: int) -> Frames:
         """The first ``count`` frames, without copying."""
-        holding = None if self.holding is None else self.holding[:count]
-        return dataclasses.replace(self, pixels=self.pixels[:count], holding=holding)
+        return dataclasses.replace(self, pixels=self.pixels[:count], holding=self.holding[:count])
 
     def pictures(self, chosen: Any) -> Tensor:
-        """(n, C b^2, S / b, S / b) of the chosen frames, channels_last."""
+        """(n, b^2, S / b, S / b) of the chosen frames, channels_last."""
         pixels = self.pixels[chosen]
-        if self.holding is None:
-            return pixels.permute(0, 3, 1, 2)
         cells = pixels.shape[-1] // self.block
         blocks = torch.empty(len(pixels), cells, cells, self.block**2)
         blocks_into(blocks.numpy(), pixels.numpy(), self.block, self.offset_m, self.scale_per_m)
@@ -94,10 +90,8 @@ def prepare_depth(config: NetworkConfig, depth_m: Tensor, holding: Tensor) -> Fr
 
 
 def prepare_observation(config: NetworkConfig, observation: Tensor) -> Frames:
-    """(N, 2, S, S) observations of either kind, as an environment returns them."""
-    if config.observation == "depth":
-        return prepare_depth(config, observation[:, 0], observation[:, 1, 0, 0])
-    return Frames(observation.permute(0, 2, 3, 1).contiguous(), None)
+    """(N, 2, S, S) observations, as an environment returns them."""
+    return prepare_depth(config, observation[:, 0], observation[:, 1, 0, 0])
 
 
 def encode(
@@ -116,9 +110,8 @@ def encode(
         for tensor in (_channels_last(weight.to(dtype)), layer.bias.to(dtype))
     ]
     strides = (config.encoder_strides[0] // frames.block, *config.encoder_strides[1:])
-    flag_weight = None
-    if frames.holding is not None:  # constant over the picture: a bias per frame
-        flag_weight = layers[0].weight[:, 1].sum(dim=(1, 2)).to(dtype)
+    # The holding plane is constant over the image: a bias per frame.
+    flag_weight = layers[0].weight[:, 1].sum(dim=(1, 2)).to(dtype)
     if rows is not None and _is_a_prefix(rows):
         frames, rows = frames.first(len(rows)), None
     total = len(frames) if rows is None else len(rows)
@@ -128,7 +121,7 @@ def encode(
         if rows is not None:
             chosen = rows[chosen]
         pictures = frames.pictures(chosen).to(dtype)
-        flags = None if frames.holding is None else frames.holding[chosen].to(dtype)
+        flags = frames.holding[chosen].to(dtype)
         features.append(EncodeChunk.apply(pictures, flags, flag_weight, strides, *parameters))
     return torch.cat(features).float()
 
@@ -146,7 +139,7 @@ def run_history(
     Args:
         config: the network's architecture.
         weights: dense weights.
-        features: (F, C) packed encoder features (or the observations themselves).
+        features: (F, C) packed encoder features.
         previous_actions: (F, A) packed, or None.
         counts: (T,) int64 number of episodes alive at each step, not increasing.
         state: (B, H) states of the episodes in packed order; default: start of an episode.
@@ -190,11 +183,6 @@ def critic_values(weights: CriticWeights, history: Tensor, actions: Tensor) -> T
     """Values (heads, N) of actions (N, A) after histories (N, C)."""
     features = torch.cat([history, apply_relu(weights.value_action, actions)], dim=1)
     return torch.stack([_run_head(head, features)[:, 0] for head in weights.heads])
-
-
-def policy_and_value(weights: ActorCriticWeights, history: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits (N, n_actions) and values (N,) of the discrete actor-critic."""
-    return _run_head(weights.actor, history), _run_head(weights.critic, history)[:, 0]
 
 
 def apply(layer: Dense, features: Tensor) -> Tensor:
@@ -245,8 +233,8 @@ def _block_size(config: NetworkConfig) -> int:
 
 
 def _first_layer(layer: Dense, frames: Frames) -> Tensor:
-    """The first filter rearranged for blocks; only the depth channel when the flag is apart."""
-    weight = layer.weight if frames.holding is None else layer.weight[:, :1]
+    """The depth channel of the first filter, rearranged for blocks of pixels."""
+    weight = layer.weight[:, :1]
     out, source, kernel, _ = weight.shape
     block = frames.block
     cells = kernel // block

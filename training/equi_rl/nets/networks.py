@@ -1,4 +1,4 @@
-"""The networks: history encoder (picture, previous action, LSTM), actor, twin critic, actor-critic.
+"""The networks: history encoder (image, previous action, LSTM), actor and twin critic.
 
 Each class holds layers and offers two ways to run. ``dense()`` hands out ordinary filters and
 matrices for the fast path in ``dense.py``; ``forward`` walks through the layers step by step as
@@ -53,14 +53,6 @@ class CriticWeights(NamedTuple):
     heads: tuple[tuple[Dense, ...], ...]
 
 
-class ActorCriticWeights(NamedTuple):
-    """Dense weights of the discrete actor-critic."""
-
-    history: HistoryWeights
-    actor: tuple[Dense, ...]
-    critic: tuple[Dense, ...]
-
-
 class HistoryEncoder(nn.Module):
     """o_t, a_{t-1} and the LSTM's state to a feature of the history."""
 
@@ -69,7 +61,7 @@ class HistoryEncoder(nn.Module):
         self.config = config
         group = config.symmetry
         layers: list[Layer] = []
-        source = _observation_layout(config)
+        source = symmetry.trivial(2)  # depth and holding planes
         for width, kernel, stride in zip(
             config.encoder_channels, config.encoder_kernels, config.encoder_strides, strict=True
         ):
@@ -91,7 +83,7 @@ class HistoryEncoder(nn.Module):
         if config.action_channels:
             embedded = symmetry.regular(config.action_channels)
             self.action = make_layer(
-                group, _action_layout(config), embedded, equivariant=config.equivariant_heads
+                group, symmetry.ACTION, embedded, equivariant=config.equivariant_heads
             )
             source = source + embedded
         hidden = symmetry.regular(config.recurrent_channels)
@@ -124,8 +116,6 @@ class HistoryEncoder(nn.Module):
         """Step through (T, B, ...) observations; returns (T, B, C) features and the last state."""
         steps, batch = observations.shape[:2]
         features = normalise_observation(self.config, observations).flatten(0, 1)
-        if not self.encoder:
-            features = features[..., None, None]
         for layer in self.encoder:
             features = _relu(layer, layer(features))
         inputs = features
@@ -154,10 +144,6 @@ class Actor(nn.Module):
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
-        if config.actions != "continuous":
-            raise ArchitectureError(
-                f"network.actions = {config.actions!r}; the continuous actor needs 'continuous'"
-            )
         self.config = config
         self.history = HistoryEncoder(config)
         self.head = _hidden_layers(config, self.history.output)
@@ -210,7 +196,7 @@ class Critic(nn.Module):
         embedded = symmetry.regular(config.critic_action_channels)
         self.value_action = make_layer(
             config.symmetry,
-            _action_layout(config),
+            symmetry.ACTION,
             embedded,
             equivariant=config.equivariant_heads,
         )
@@ -243,41 +229,6 @@ class Critic(nn.Module):
         return torch.stack(values).unflatten(1, history.shape[:2]), state
 
 
-class ActorCritic(nn.Module):
-    """Discrete policy (regular representation) and state value on one history encoder."""
-
-    def __init__(self, config: NetworkConfig) -> None:
-        super().__init__()
-        if config.actions != "discrete":
-            raise ArchitectureError(
-                f"network.actions = {config.actions!r}; the actor-critic needs 'discrete'"
-            )
-        self.config = config
-        self.history = HistoryEncoder(config)
-        chosen = symmetry.regular(config.n_actions)
-        self.actor = _head(config, self.history.output, chosen, 1e-2)
-        self.critic = _head(config, self.history.output, symmetry.trivial(1), 1e-2)
-
-    def dense(self) -> ActorCriticWeights:
-        """Expand every layer."""
-        return ActorCriticWeights(
-            self.history.dense(),
-            tuple(_dense(layer) for layer in self.actor),
-            tuple(_dense(layer) for layer in self.critic),
-        )
-
-    def forward(
-        self, observations: Tensor, previous_actions: Tensor | None, state: LstmState
-    ) -> tuple[Tensor, Tensor, LstmState]:
-        """Logits (T, B, n_actions), values (T, B) and the last state."""
-        history, state = self.history(observations, previous_actions, state)
-        features = history.flatten(0, 1)[..., None, None]
-        logits = _run_head(self.actor, features)[..., 0, 0]
-        values = _run_head(self.critic, features)[:, 0, 0, 0]
-        shape = history.shape[:2]
-        return logits.unflatten(0, shape), values.unflatten(0, shape), state
-
-
 def initial_state(
     config: NetworkConfig, batch: int, generator: torch.Generator | None = None
 ) -> LstmState:
@@ -291,23 +242,9 @@ def initial_state(
 
 
 def normalise_observation(config: NetworkConfig, observation: Tensor) -> Tensor:
-    """(..., 2, S, S): shift and scale the depth channel as the contract says; others unchanged."""
-    if config.observation != "depth":
-        return observation
+    """(..., 2, S, S): shift and scale the depth channel as the contract says."""
     depth = (observation[..., :1, :, :] - config.depth_offset_m) * config.depth_scale_per_m
     return torch.cat([depth, observation[..., 1:, :, :]], dim=-3)
-
-
-def _observation_layout(config: NetworkConfig) -> Layout:
-    if config.observation == "vector":
-        return symmetry.sign(config.observation_size)
-    return symmetry.trivial(2)
-
-
-def _action_layout(config: NetworkConfig) -> Layout:
-    if config.actions == "continuous":
-        return symmetry.ACTION
-    return symmetry.regular(config.n_actions)  # one-hot
 
 
 def _hidden_layers(config: NetworkConfig, source: Layout) -> nn.ModuleList:
