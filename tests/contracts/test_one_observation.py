@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,25 @@ from equi_rl.envs import TASKS
 from equi_system_tests.studies.observation_check import ObservationCheck, summary
 
 SCENES = 6
+REPOSITORY = Path(__file__).resolve().parents[2]
+STAGES = {"robot_volume", "fuse_clouds"}
+"""Functions that only the builder may put together."""
+
+
+def test_one_object_composes_the_observation_of_node_studies_and_benchmark():
+    """The node, the check below, the studies and the benchmark: none has a pipeline of its own."""
+    composing = set()
+    for root in ("ros2_ws/src", "training", "calibration"):
+        for path in (REPOSITORY / root).rglob("*.py"):
+            names = {
+                alias.name
+                for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+                if isinstance(node, ast.ImportFrom)
+                for alias in node.names
+            }
+            if names & STAGES:
+                composing.add(path.name)
+    assert composing == {"builder.py"}
 
 
 @pytest.mark.parametrize("task", TASKS)

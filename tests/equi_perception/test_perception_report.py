@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from equi_core.observation.builder import FusedObservation
 from equi_perception.freshness import Cause, Finding
-from equi_perception.fusion import FusedObservation
 from equi_perception.perception_report import PerceptionFigures, StatusNews, worth_telling
 
 CAMERAS = ("cam_left", "cam_right")
@@ -22,7 +22,7 @@ def stale(camera: str, age_s: float) -> Finding:
 
 def fused(unseen=0.25) -> FusedObservation:
     image = np.zeros((2, 4, 4), np.float32)
-    return FusedObservation(image, unseen, (10, 20), (1, 2), {"fuse": 3.0})
+    return FusedObservation(image, image[0], unseen, (10, 20), (1, 2), {"fuse": 3.0})
 
 
 def test_a_step_of_the_arm_is_nothing_to_tell_people_about():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from equi_core.calibration import CellCalibration
-from equi_core.contract import PolicyContract
+from equi_core.contract import ImageSpec
 from equi_core.observation import projection
+from equi_core.observation.builder import ObservationBuilder, RobotPose
 from equi_core.observation.image import ObservationError
-from equi_perception.fusion import FusionConfig, ObservationBuilder, RobotPose
 
 CAMERAS = ("cam_left", "cam_right")
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -21,8 +21,8 @@ ROBOT = RobotPose((0.0, -1.57, 1.57, -1.57, -1.57, 0.0), (0.5, 0.0, 0.2), 0.0, 1
 @pytest.mark.parametrize("columns", [3, 4, 5])
 def test_after_the_warm_up_the_bytes_of_a_message_compile_nothing(columns):
     calibration = CellCalibration.load(REPOSITORY / "calibration" / "results" / "sim")
-    contract = PolicyContract(task="block_picking")
-    builder = ObservationBuilder(contract, calibration, CAMERAS, FusionConfig())
+    poses = {name: calibration.camera(name).base_from_raw_points for name in CAMERAS}
+    builder = ObservationBuilder(ImageSpec(), poses)
     builder.warm_up()
     compiled = list(projection._splat.signatures)
     message = np.frombuffer(bytes(4 * columns * 10), np.float32).reshape(-1, columns)

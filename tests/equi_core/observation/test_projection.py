@@ -12,6 +12,7 @@ from equi_core.contract import ImageSpec
 from equi_core.observation.image import ObservationError, heights_from_points, pixel_centres_m
 from equi_core.observation.projection import CameraCloud, fuse_clouds
 
+HEIGHTS_M = (-0.02, 0.45)
 IMAGE = ImageSpec()
 TCP = np.array([0.5, 0.0, 0.2])
 FROM_THE_LEFT = geo.pose_matrix([0.5, 0.8, 0.6], geo.rotvec_to_matrix([2.2, 0.1, 0.2]))
@@ -36,7 +37,12 @@ def at_pixel_centres(rng, count) -> np.ndarray:
 def test_two_clouds_give_the_heights_of_all_their_points(seed):
     rng = np.random.default_rng(seed)
     left, right = at_pixel_centres(rng, 300), at_pixel_centres(rng, 200)
-    fused = fuse_clouds([seen_by(FROM_THE_LEFT, left), seen_by(FROM_THE_RIGHT, right)], TCP, IMAGE)
+    fused = fuse_clouds(
+        [seen_by(FROM_THE_LEFT, left), seen_by(FROM_THE_RIGHT, right)],
+        TCP,
+        IMAGE,
+        height_range_m=HEIGHTS_M,
+    )
     expected = heights_from_points(np.concatenate([left, right]), TCP, IMAGE)
     np.testing.assert_allclose(fused.height_m, expected, atol=1e-6)
     assert fused.points_in_view == (300, 200)
@@ -50,7 +56,8 @@ def test_padding_columns_are_ignored():
         FROM_THE_LEFT,
     )
     np.testing.assert_array_equal(
-        fuse_clouds([padded], TCP, IMAGE).height_m, fuse_clouds([plain], TCP, IMAGE).height_m
+        fuse_clouds([padded], TCP, IMAGE, height_range_m=HEIGHTS_M).height_m,
+        fuse_clouds([plain], TCP, IMAGE, height_range_m=HEIGHTS_M).height_m,
     )
 
 
@@ -61,7 +68,7 @@ def test_invalid_points_are_ignored(invalid):
     # A camera that looks straight at the view's centre, so that a slip would leave a mark.
     base_from_camera = geo.top_down_pose([0.5, 0.0, 0.3], 0.0)
     cloud = CameraCloud(np.array([invalid], dtype=np.float32), base_from_camera)
-    fused = fuse_clouds([cloud], TCP, IMAGE)
+    fused = fuse_clouds([cloud], TCP, IMAGE, height_range_m=HEIGHTS_M)
     assert np.all(np.isnan(fused.height_m))
     assert fused.hole_fraction == 1.0
 
@@ -70,7 +77,11 @@ def test_points_on_the_robot_are_dropped_and_counted():
     on_finger, on_table = [0.5, 0.0, 0.15], [0.6, 0.1, 0.0]
     capsule = [[0.5, 0.0, 0.1, 0.5, 0.0, 0.4, 0.03]]
     fused = fuse_clouds(
-        [seen_by(FROM_THE_LEFT, [on_finger, on_table])], TCP, IMAGE, robot_capsules_m=capsule
+        [seen_by(FROM_THE_LEFT, [on_finger, on_table])],
+        TCP,
+        IMAGE,
+        robot_capsules_m=capsule,
+        height_range_m=HEIGHTS_M,
     )
     assert (fused.points_in_view, fused.points_on_robot) == ((1,), (1,))
     assert np.nanmax(fused.height_m) == pytest.approx(0.0, abs=1e-6)
@@ -121,7 +132,12 @@ def test_a_box_is_all_that_lies_within_its_half_extents(seed):
 
 
 def test_heights_outside_the_plausible_range_are_dropped():
-    fused = fuse_clouds([seen_by(FROM_THE_LEFT, [[0.5, 0, -0.3], [0.5, 0, 0.9]])], TCP, IMAGE)
+    fused = fuse_clouds(
+        [seen_by(FROM_THE_LEFT, [[0.5, 0, -0.3], [0.5, 0, 0.9]])],
+        TCP,
+        IMAGE,
+        height_range_m=HEIGHTS_M,
+    )
     assert fused.points_in_view == (0,)
 
 
@@ -136,4 +152,4 @@ def test_heights_outside_the_plausible_range_are_dropped():
 )
 def test_a_cloud_of_the_wrong_form_is_refused(cloud, word):
     with pytest.raises(ObservationError, match=word):
-        fuse_clouds([cloud], TCP, IMAGE)
+        fuse_clouds([cloud], TCP, IMAGE, height_range_m=HEIGHTS_M)

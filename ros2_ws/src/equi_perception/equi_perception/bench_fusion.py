@@ -20,10 +20,10 @@ from rich.table import Table
 from equi_core import geometry as geo
 from equi_core.contract import ImageSpec
 from equi_core.motion.ur5_kinematics import inverse_near
+from equi_core.observation.builder import FusionConfig, ObservationBuilder, RobotPose
 from equi_core.observation.height_repair import drop_spikes, fill_holes
 from equi_core.observation.image import compose_observation, heights_from_points
-from equi_core.observation.projection import CameraCloud, fuse_clouds
-from equi_core.observation.robot_shape import robot_volume
+from equi_core.observation.projection import CameraCloud
 
 TCP_M = (0.5, 0.0, 0.15)
 YAW_RAD = 0.4
@@ -38,17 +38,14 @@ def run(options: list[str]) -> dict[str, object]:
     clouds = [_cloud((0.60, side * 0.72, 0.62), seed) for seed, side in enumerate((1.0, -1.0))]
     joints = inverse_near(_tool_pose(), (0.0, -1.57, 1.57, -1.57, -1.57, 0.0))
 
+    builder = ObservationBuilder(
+        image, {str(index): cloud.base_from_camera for index, cloud in enumerate(clouds)}
+    )
+    points = {str(index): cloud.points_m for index, cloud in enumerate(clouds)}
+    robot = RobotPose(tuple(joints), TCP_M, YAW_RAD, opening=1.0, holding=False)
+
     def ours() -> NDArray[np.float32]:
-        volume = robot_volume(joints, 1.0, image)
-        fused = fuse_clouds(
-            clouds,
-            TCP_M,
-            image,
-            robot_capsules_m=volume.capsules,
-            robot_boxes_m=volume.boxes,
-        )
-        heights = fill_holes(drop_spikes(fused.height_m))
-        return compose_observation(heights, TCP_M, YAW_RAD, 1.0, False, image)
+        return builder.build(points, robot).image
 
     theirs = _open3d_pipeline(clouds, image, parsed.voxel_mm / 1000.0)
     difference_m = float(np.mean(np.abs(ours()[0] - theirs()[0])))
@@ -87,9 +84,9 @@ def _open3d_pipeline(clouds: list[CameraCloud], image: ImageSpec, voxel_m: float
     """The same observation as one writes it with Open3D."""
     import open3d  # large; only this benchmark needs it
 
-    half = image.view_m / 2
-    low = np.array([TCP_M[0] - half, TCP_M[1] - half, -0.02])
-    high = np.array([TCP_M[0] + half, TCP_M[1] + half, 0.45])
+    half, limits = image.view_m / 2, FusionConfig()
+    low = np.array([TCP_M[0] - half, TCP_M[1] - half, limits.min_height_m])
+    high = np.array([TCP_M[0] + half, TCP_M[1] + half, limits.max_height_m])
     box = open3d.geometry.AxisAlignedBoundingBox(low, high)
 
     def pipeline() -> NDArray[np.float32]:

@@ -17,21 +17,23 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from equi_interfaces.msg import Observation, PerceptionStatus, RobotState
 from equi_interfaces.srv import ResetEpisode
 from geometry_msgs.msg import Point
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Image, PointCloud2
 
-from equi_core.calibration import CalibrationError, CellCalibration
-from equi_core.contract import ContractError, PolicyContract
+from equi_core.calibration import CellCalibration
+from equi_core.contract import PolicyContract
+from equi_core.observation.builder import (
+    FusedObservation,
+    FusionConfig,
+    ObservationBuilder,
+    RobotPose,
+)
 from equi_core.observation.image import ObservationError
-from equi_perception import qos
 from equi_perception.cloud_layout import Cloud, CloudLayoutError
 from equi_perception.freshness import (
     Cause,
@@ -42,13 +44,13 @@ from equi_perception.freshness import (
     StampedRobot,
     Verdict,
 )
-from equi_perception.fusion import FusedObservation, FusionConfig, ObservationBuilder, RobotPose
+from equi_perception.outlier_removal import without_outliers
 from equi_perception.perception_report import PerceptionFigures, StatusNews, worth_telling
 from equi_perception.preview import preview_rgb
 from equi_perception.raw_cloud import RawCloudError, read_cloud
-from equi_ros.shutdown_signal import HEARD_WITHIN_S, EndRequest
+from equi_ros import qos
+from equi_ros.run_node import run_node
 
-REFUSED_EXIT_CODE = 3
 _TICK_S = 0.02
 _DIAGNOSTICS_PERIOD_S = 1.0
 
@@ -69,7 +71,11 @@ class DepthFusionNode(Node):
             calibration.require_usable(self._cameras, cell=self._cell, serials=self._serials)
         self._camera_poses = {name: calibration.camera(name) for name in self._cameras}
         self._frames = {name: camera.optical_frame for name, camera in self._camera_poses.items()}
-        self._builder = ObservationBuilder(contract, calibration, self._cameras, self._fusion)
+        self._builder = ObservationBuilder(
+            contract.image,
+            {name: camera.base_from_raw_points for name, camera in self._camera_poses.items()},
+            self._fusion,
+        )
         self._builder.warm_up()
         self._contract = contract
         self._monitor = FreshnessMonitor(self._cameras, self._limits)
@@ -118,6 +124,7 @@ class DepthFusionNode(Node):
                 for name, default in vars(fusion).items()
             }
         )
+        self._remove_outliers = bool(self.declare_parameter("remove_outliers", False).value)
 
     def _connect(self) -> None:
         self._observations = self.create_publisher(Observation, "observation", qos.OBSERVATION)
@@ -129,10 +136,10 @@ class DepthFusionNode(Node):
                 PointCloud2,
                 self._topics[name],
                 partial(self._on_cloud, name),
-                qos.CLOUD,
+                qos.POINT_CLOUD,
                 raw=True,
             )
-        self.create_subscription(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE)
+        self.create_subscription(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE_HISTORY)
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
         self.create_timer(_TICK_S, self._tick)
         self.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
@@ -205,6 +212,8 @@ class DepthFusionNode(Node):
         goal = self._goals.get(robot.episode_id)
         try:
             points = {name: _points(cloud.cloud) for name, cloud in verdict.clouds.items()}
+            if self._remove_outliers:
+                points = {name: without_outliers(rows) for name, rows in points.items()}
             decoded = time.perf_counter()
             fused = self._builder.build(
                 points, _pose(robot.state), None if goal is None else goal[:2]
@@ -349,26 +358,7 @@ def _time(nanoseconds: int) -> Time:
 
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    end = EndRequest()
-    end.listen()
-    executor = SingleThreadedExecutor()
-    node = None
-    try:
-        node = DepthFusionNode()
-        executor.add_node(node)
-        end.repeat(lambda: executor.spin_once(timeout_sec=HEARD_WITHIN_S))
-    except (ContractError, CalibrationError) as error:
-        rclpy.logging.get_logger("depth_fusion").fatal(f"refused to start: {error}")
-        return REFUSED_EXIT_CODE
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        end.ignore()
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return run_node("depth_fusion", DepthFusionNode, args, refusals=(ValueError,))
 
 
 if __name__ == "__main__":

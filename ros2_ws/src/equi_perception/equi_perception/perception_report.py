@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from equi_core.observation.builder import FusedObservation
 from equi_perception.freshness import Cause, Finding
-from equi_perception.fusion import FusedObservation
 
 _USUAL = (Cause.ROBOT_MOVING, Cause.CLOUD_BEFORE_REST)
 """Moving is the normal course of an episode, not a state that people need to read about."""

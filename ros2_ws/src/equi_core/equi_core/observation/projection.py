@@ -56,9 +56,9 @@ def fuse_clouds(
     tcp_position_m: ArrayLike,
     image: ImageSpec,
     *,
+    height_range_m: tuple[float, float],
     robot_capsules_m: ArrayLike | None = None,
     robot_boxes_m: ArrayLike | None = None,
-    height_range_m: tuple[float, float] = (-0.02, 0.5),
 ) -> HeightMap:
     """Project clouds to the highest surface over each pixel around the TCP.
 
@@ -66,11 +66,11 @@ def fuse_clouds(
         clouds: one cloud per camera.
         tcp_position_m: TCP position (3,) in base_link [m].
         image: image definition of the contract.
+        height_range_m: points outside this range of heights are noise and dropped [m].
         robot_capsules_m: capsules (K, 7) that cover the robot in base_link [m]: two end points and
             a radius each. Points inside are dropped.
         robot_boxes_m: boxes (B, 15) that cover the gripper in base_link [m]: centre, half extents
             and rotation row by row (`robot_shape`). Points inside are dropped.
-        height_range_m: points outside this range of heights are noise and dropped [m].
     """
     tcp = np.asarray(tcp_position_m, dtype=np.float64)
     if tcp.shape != (3,) or not np.all(np.isfinite(tcp)):

@@ -50,7 +50,7 @@ class RobotVolume:
 
 
 def robot_volume(
-    joints_rad: ArrayLike, opening: float, image: ImageSpec, margin_m: float = 0.006
+    joints_rad: ArrayLike, opening: float, image: ImageSpec, margin_m: float
 ) -> RobotVolume:
     """Volume of the robot in a posture.
 

@@ -18,11 +18,13 @@ from equi_calibration.synthetic.depth_cloud import cloud_of
 from equi_cell_sim.camera_model import CameraRig
 from equi_cell_sim.depth_camera import DepthCamera
 from equi_core.contract import ImageSpec
-from equi_core.observation.height_repair import drop_spikes, fill_holes
-from equi_core.observation.image import ObservationError, compose_observation
-from equi_core.observation.projection import CameraCloud, fuse_clouds
-from equi_core.observation.robot_shape import robot_volume
-from equi_perception.fusion import FusionConfig
+from equi_core.observation.builder import (
+    FusedObservation,
+    FusionConfig,
+    ObservationBuilder,
+    RobotPose,
+)
+from equi_core.observation.image import compose_observation
 from equi_rl.envs.base import HiddenPropertyEnv
 from equi_rl.sim.world import World
 
@@ -58,9 +60,8 @@ class FusedEye:
 
     def __init__(self, world: World, eyes: Sequence[Eye], image: ImageSpec) -> None:
         self._world = world
-        self._eyes = tuple(eyes)
+        self._eyes = {eye.camera.spec.name: eye for eye in eyes}
         self._image = image
-        self._config = FusionConfig()
 
     def heights(self) -> FloatImage:
         """Fused heights (S, S) [m] around the TCP; unseen pixels are filled as on the robot.
@@ -68,60 +69,42 @@ class FusedEye:
         Raises:
             ObservationError: more is unseen than perception allows.
         """
-        seen = self._seen()
-        unseen = float(np.mean(np.isnan(seen)))
-        if unseen > self._config.max_unseen_fraction:
-            raise ObservationError(f"{unseen:.0%} of the image is unseen: no observation")
-        return fill_holes(seen)
-
-    def _seen(self) -> FloatImage:
-        """Fused heights (S, S) [m], NaN where nothing was seen."""
-        shapes = self._world.shapes(with_robot=True)
-        state = self._world.get_state()
-        clouds = [
-            CameraCloud(
-                cloud_of(eye.camera.spec, eye.camera.capture(shapes, with_colour=False)),
-                eye.base_from_points,
-            )
-            for eye in self._eyes
-        ]
-        joints, _ = self._world.arm.measured()
-        config = self._config
-        volume = robot_volume(joints, state.scene.opening, self._image, config.robot_margin_m)
-        fused = fuse_clouds(
-            clouds,
-            state.tcp_position_m,
-            self._image,
-            robot_capsules_m=volume.capsules,
-            robot_boxes_m=volume.boxes,
-            height_range_m=(config.min_height_m, config.max_height_m),
-        )
-        return drop_spikes(fused.height_m)
+        return self._fused(FusionConfig()).height_m
 
     def observation(self) -> FloatImage:
-        """What the policy gets (2, S, S)."""
-        return self._drawn(self.heights())
+        """What the policy gets (2, S, S); raises as `heights` does."""
+        return self._fused(FusionConfig()).image
 
     def image_error(self) -> ImageError:
         """Error of the fused image of the present scene, however little of it was seen."""
         state = self._world.get_state()
-        true = self._drawn(self._world.heights(self._image, state.tcp_position_m[:2]))[0]
-        error = np.abs(self._drawn(fill_holes(self._seen()))[0] - true)
-        kernel = np.ones((2 * _EDGE_PX + 1, 2 * _EDGE_PX + 1), np.uint8)
-        flat = cv2.dilate(true, kernel) - cv2.erode(true, kernel) < _EDGE_STEP_M
-        return ImageError(1000 * float(error[flat].mean()), float((error > _WRONG_M).mean()))
-
-    def _drawn(self, heights: FloatImage) -> FloatImage:
-        state = self._world.get_state()
-        return compose_observation(
-            heights,
+        true = compose_observation(
+            self._world.heights(self._image, state.tcp_position_m[:2]),
             state.tcp_position_m,
             state.yaw_rad,
             state.scene.opening,
             state.holding,
             self._image,
             goal_xy_m=state.scene.goal_xy_m,
+        )[0]
+        error = np.abs(self._fused(FusionConfig(max_unseen_fraction=1.0)).image[0] - true)
+        kernel = np.ones((2 * _EDGE_PX + 1, 2 * _EDGE_PX + 1), np.uint8)
+        flat = cv2.dilate(true, kernel) - cv2.erode(true, kernel) < _EDGE_STEP_M
+        return ImageError(1000 * float(error[flat].mean()), float((error > _WRONG_M).mean()))
+
+    def _fused(self, config: FusionConfig) -> FusedObservation:
+        shapes, state = self._world.shapes(with_robot=True), self._world.get_state()
+        poses = {name: eye.base_from_points for name, eye in self._eyes.items()}
+        clouds = {
+            name: cloud_of(eye.camera.spec, eye.camera.capture(shapes, with_colour=False))
+            for name, eye in self._eyes.items()
+        }
+        joints, _ = self._world.arm.measured()
+        robot = RobotPose(
+            tuple(joints), state.tcp_position_m, state.yaw_rad, state.scene.opening, state.holding
         )
+        builder = ObservationBuilder(self._image, poses, config)
+        return builder.build(clouds, robot, state.scene.goal_xy_m)
 
 
 def displaced_eyes(rig: CameraRig, seed: int) -> list[Eye]:

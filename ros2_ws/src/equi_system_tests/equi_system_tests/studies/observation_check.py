@@ -22,10 +22,8 @@ from rich.table import Table
 from equi_cell_sim.camera_model import CameraRig, Miscalibration
 from equi_cell_sim.depth_camera import DepthCamera, points_of
 from equi_core.contract import PolicyContract
-from equi_core.observation.height_repair import drop_spikes, fill_holes
+from equi_core.observation.builder import ObservationBuilder, RobotPose
 from equi_core.observation.image import compose_observation
-from equi_core.observation.projection import CameraCloud, fuse_clouds
-from equi_core.observation.robot_shape import robot_volume
 from equi_rl.envs import TASKS, make_env
 from equi_rl.sim.scene import Scene
 from equi_rl.sim.world import World
@@ -66,6 +64,10 @@ class ObservationCheck:
         self.contract = PolicyContract(task=task)
         self._env = make_env(task)
         self._rig = rig
+        # The calibration file says where the cameras should be, not where they are.
+        self._builder = ObservationBuilder(
+            self.contract.image, {spec.name: spec.base_from_camera for spec in rig.cameras}
+        )
         self._rng = np.random.default_rng([seed, 7])
         self._seed = seed
         self._world: World = self._env.world
@@ -82,7 +84,7 @@ class ObservationCheck:
         state = world.get_state()
         tcp, yaw = state.tcp_position_m, state.yaw_rad
         shapes = world.shapes(with_robot=True)
-        clouds = []
+        clouds = {}
         for spec in rig.cameras:
             pose = rig.miscalibration.true_pose(spec.base_from_camera, spec.name)
             camera = DepthCamera(spec, rig.noise, pose, seed=index)
@@ -98,26 +100,21 @@ class ObservationCheck:
                 frame.colour,
                 points,
             )
-            # The calibration file says where the camera should be, not where it is.
-            clouds.append(CameraCloud(points[:count], spec.base_from_camera))
+            clouds[spec.name] = points[:count]
         joints, _ = world.arm.measured()
-        volume = robot_volume(joints, state.scene.opening, image)
-        fused = fuse_clouds(
-            clouds, tcp, image, robot_capsules_m=volume.capsules, robot_boxes_m=volume.boxes
-        )
-        seen = drop_spikes(fused.height_m)
+        robot = RobotPose(tuple(joints), tcp, yaw, state.scene.opening, state.holding)
         goal = state.scene.goal_xy_m
-
-        def draw(heights: FloatImage) -> FloatImage:
-            return compose_observation(
-                heights, tcp, yaw, state.scene.opening, state.holding, image, goal_xy_m=goal
-            )
-
-        return Comparison(
-            true=draw(world.heights(image, tcp[:2])),
-            fused=draw(fill_holes(seen)),
-            unseen_fraction=float(np.mean(np.isnan(seen))),
+        fused = self._builder.build(clouds, robot, goal)
+        true = compose_observation(
+            world.heights(image, tcp[:2]),
+            tcp,
+            yaw,
+            state.scene.opening,
+            state.holding,
+            image,
+            goal_xy_m=goal,
         )
+        return Comparison(true, fused.image, fused.unseen_fraction)
 
     def close(self) -> None:
         """Release the world."""

@@ -1,7 +1,7 @@
-"""Clouds + robot state -> the policy's observation, by the functions of equi_core.
+"""Camera clouds and robot state -> the policy's observation: the one place that composes it.
 
-The same contract that shaped the training images shapes these; the calibration places the cameras.
-Open3D is used only when asked for, for what it is best at: statistical outlier removal.
+The perception node, the studies, the benchmark and the test of the law all run this object. The
+same contract that shaped the training images shapes these; the calibration places the cameras.
 """
 
 from __future__ import annotations
@@ -9,13 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_core.calibration import CellCalibration
-from equi_core.contract import PolicyContract
+from equi_core.contract import ImageSpec
 from equi_core.observation.height_repair import drop_spikes, fill_holes
 from equi_core.observation.image import FloatImage, ObservationError, compose_observation
 from equi_core.observation.projection import CameraCloud, fuse_clouds
@@ -33,8 +31,6 @@ class FusionConfig:
     """Points outside this range of heights are noise [m]."""
     max_unseen_fraction: float = 0.5
     """With more of the image unseen there is no observation."""
-    remove_outliers: bool = False
-    """Run Open3D's statistical outlier removal on each cloud first: slow, rarely needed."""
 
     def __post_init__(self) -> None:
         if not self.min_height_m < self.max_height_m:
@@ -62,6 +58,8 @@ class FusedObservation:
 
     image: FloatImage
     """(2, S, S), exactly what the network takes."""
+    height_m: FloatImage
+    """Heights (S, S) above z = 0 of base_link [m] that it shows; holes are filled."""
     unseen_fraction: float
     points_in_view: tuple[int, ...]
     points_on_robot: tuple[int, ...]
@@ -74,17 +72,21 @@ class ObservationBuilder:
 
     def __init__(
         self,
-        contract: PolicyContract,
-        calibration: CellCalibration,
-        camera_names: tuple[str, ...],
+        image: ImageSpec,
+        base_from_points: Mapping[str, NDArray[np.float64]],
         config: FusionConfig | None = None,
     ) -> None:
-        self.contract = contract
+        """Say what is drawn, and where the cameras stand.
+
+        Args:
+            image: image definition of the contract.
+            base_from_points: (4, 4) per camera name that places its raw points in base_link,
+                depth correction included (`CameraCalibration.base_from_raw_points`).
+            config: limits of the fusion.
+        """
+        self.image = image
         self.config = config or FusionConfig()
-        self.camera_names = camera_names
-        self._base_from_points = {
-            name: calibration.camera(name).base_from_raw_points for name in camera_names
-        }
+        self._base_from_points = dict(base_from_points)
 
     def warm_up(self) -> None:
         """Compile the kernels before the first cloud arrives."""
@@ -97,9 +99,9 @@ class ObservationBuilder:
         for points in (message, cloud):
             # One point cannot make an image; compiling is all that is wanted here.
             try:
-                self.build({name: points for name in self.camera_names}, robot)
+                self.build(dict.fromkeys(self._base_from_points, points), robot)
             except ObservationError:
-                heights = np.zeros((self.contract.image.size_px,) * 2, dtype=np.float32)
+                heights = np.zeros((self.image.size_px,) * 2, dtype=np.float32)
                 heights[0, 0] = np.nan
                 fill_holes(drop_spikes(heights))
 
@@ -113,12 +115,12 @@ class ObservationBuilder:
 
         Raises ObservationError if too little of the image was seen.
         """
-        image, config = self.contract.image, self.config
+        image, config = self.image, self.config
         begin = time.perf_counter()
         volume = robot_volume(robot.joints_rad, robot.opening, image, config.robot_margin_m)
         clouds = [
-            CameraCloud(self._prepared(points[name]), self._base_from_points[name])
-            for name in self.camera_names
+            CameraCloud(points[name], base_from_points)
+            for name, base_from_points in self._base_from_points.items()
         ]
         fused = fuse_clouds(
             clouds,
@@ -151,6 +153,7 @@ class ObservationBuilder:
         drawn_at = time.perf_counter()
         return FusedObservation(
             image=observation,
+            height_m=heights,
             unseen_fraction=unseen,
             points_in_view=fused.points_in_view,
             points_on_robot=fused.points_on_robot,
@@ -160,17 +163,3 @@ class ObservationBuilder:
                 "draw": (drawn_at - repaired_at) * 1e3,
             },
         )
-
-    def _prepared(self, points: NDArray[np.float32]) -> NDArray[np.float32]:
-        return _without_outliers(points) if self.config.remove_outliers else points
-
-
-def _without_outliers(points: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Points that lie about as far from their neighbours as the others do, by Open3D."""
-    import open3d  # a large library, loaded only by those who ask for it
-
-    xyz: Any = points[:, :3].astype(np.float64)
-    valid = np.isfinite(xyz).all(axis=1) & (xyz != 0.0).any(axis=1)
-    cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(xyz[valid]))
-    kept, _ = cloud.remove_statistical_outlier(nb_neighbors=12, std_ratio=2.0)
-    return np.asarray(kept.points, dtype=np.float32)
