@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equi_ros.run_node import EXIT_REFUSED
 from ur_emulator.launching import EmulatorProcess
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
@@ -53,7 +54,7 @@ class RobotOverRos:
     def __init__(self, probe: Any) -> None:
         from equi_interfaces.msg import DeltaCommand, ExecutedCommand
 
-        from equi_control import qos
+        from equi_ros import qos
 
         self.probe = probe
         self.executed: list[Any] = []
@@ -65,7 +66,7 @@ class RobotOverRos:
     def state(self, wanted: Callable[[Any], bool]) -> Any:
         from equi_interfaces.msg import RobotState
 
-        from equi_control import qos
+        from equi_ros import qos
 
         return self.probe.wait_for_message(
             RobotState, "/robot_state", wanted, PATIENCE_S, qos.ROBOT_STATE
@@ -74,7 +75,7 @@ class RobotOverRos:
     def safety(self, wanted: Callable[[Any], bool]) -> Any:
         from equi_interfaces.msg import SafetyStatus
 
-        from equi_control import qos
+        from equi_ros import qos
 
         return self.probe.wait_for_message(
             SafetyStatus, "/safety_status", wanted, PATIENCE_S, qos.LATCHED
@@ -182,7 +183,7 @@ def test_a_missing_address_is_one_sentence(ros_domain_id: int, processes: Any) -
         {"ROS_DOMAIN_ID": str(ros_domain_id)},
     )
 
-    assert node.wait_for_exit(PATIENCE_S) == 1
+    assert node.wait_for_exit(PATIENCE_S) == EXIT_REFUSED
     assert "robot address is empty" in node.output
     assert "Traceback" not in node.output
 
@@ -196,7 +197,7 @@ def test_a_wrong_parameter_is_refused_by_name(ros_domain_id: int, processes: Any
         {"ROS_DOMAIN_ID": str(ros_domain_id)},
     )
 
-    assert node.wait_for_exit(PATIENCE_S) == 1
+    assert node.wait_for_exit(PATIENCE_S) == EXIT_REFUSED
     assert "max_speed_m_s" in node.output
 
 

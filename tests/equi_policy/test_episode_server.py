@@ -43,7 +43,7 @@ def node(ros_probe: Any) -> Iterator[Any]:
     from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
     from std_srvs.srv import Trigger
 
-    from equi_policy import qos
+    from equi_ros import qos
     from equi_policy.policy_node import PolicyNode
 
     words = [word for name in NOBODY for word in ("-p", f"{name}:=''")]
@@ -121,7 +121,7 @@ def test_a_fault_ends_the_episode_while_the_referee_thinks(
 ) -> None:
     from equi_interfaces.msg import DriverState, SafetyStatus
 
-    from equi_policy import qos
+    from equi_ros import qos
 
     status = SafetyStatus(state=DriverState(value=DriverState.FAULT), reasons=["a red button"])
     ros_probe.node.create_publisher(SafetyStatus, "/safety_status", qos.LATCHED).publish(status)

@@ -1,4 +1,4 @@
-"""A signal ends the run at once, but in a shelter only where the shelter allows it."""
+"""A signal interrupts at once; while signals are deferred, only at a safe place."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from equi_ros.shutdown_signal import EndRequest
+from equi_ros.shutdown_signal import ShutdownSignal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @pytest.fixture
-def end() -> Iterator[EndRequest]:
-    """Listens; the handlers of before are put back."""
+def shutdown() -> Iterator[ShutdownSignal]:
+    """Listens; the earlier handlers are restored."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    listening = EndRequest()
+    listening = ShutdownSignal()
     listening.listen()
     yield listening
     for number, handler in before.items():
@@ -31,18 +31,18 @@ def send(number: signal.Signals = signal.SIGTERM) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_outside_a_shelter_a_signal_interrupts_at_once(
-    end: EndRequest, number: signal.Signals
-) -> None:
+def test_a_signal_interrupts_at_once(shutdown: ShutdownSignal, number: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt):
         send(number)
 
 
-def test_a_shelter_is_finished_before_the_signal_is_raised(end: EndRequest) -> None:
+def test_a_deferring_block_is_finished_before_the_signal_is_raised(
+    shutdown: ShutdownSignal,
+) -> None:
     done = []
 
     def work() -> None:
-        with end.shelter():
+        with shutdown.defer():
             send()
             done.append("the rest of the block")
         done.append("what comes after it")
@@ -52,41 +52,41 @@ def test_a_shelter_is_finished_before_the_signal_is_raised(end: EndRequest) -> N
     assert done == ["the rest of the block"]
 
 
-def test_a_check_in_a_shelter_raises_once(end: EndRequest) -> None:
-    with end.shelter():
-        end.check()
+def test_a_check_in_a_deferring_block_raises_once(shutdown: ShutdownSignal) -> None:
+    with shutdown.defer():
+        shutdown.check()
         send()
         with pytest.raises(KeyboardInterrupt):
-            end.check()
-        end.check()
+            shutdown.check()
+        shutdown.check()
 
 
-def test_a_signal_that_the_shelter_has_raised_is_not_raised_again_at_its_end(
-    end: EndRequest,
+def test_a_signal_that_was_raised_by_a_check_is_not_raised_again_at_the_end_of_the_block(
+    shutdown: ShutdownSignal,
 ) -> None:
-    with end.shelter():
+    with shutdown.defer():
         send()
         with pytest.raises(KeyboardInterrupt):
-            end.check()
+            shutdown.check()
 
 
-def test_a_shelter_within_a_shelter_opens_nothing(end: EndRequest) -> None:
+def test_a_nested_block_does_not_end_the_deferral(shutdown: ShutdownSignal) -> None:
     done = []
 
     def work() -> None:
-        with end.shelter():
-            with end.shelter():
+        with shutdown.defer():
+            with shutdown.defer():
                 send()
-            done.append("still sheltered")
+            done.append("still deferred")
 
     with pytest.raises(KeyboardInterrupt):
         work()
     assert done
 
 
-def test_an_error_in_the_shelter_is_what_is_reported(end: EndRequest) -> None:
+def test_an_error_in_a_deferring_block_outranks_the_signal(shutdown: ShutdownSignal) -> None:
     def fail() -> None:
-        with end.shelter():
+        with shutdown.defer():
             send()
             raise ValueError("worse")
 
@@ -94,15 +94,15 @@ def test_an_error_in_the_shelter_is_what_is_reported(end: EndRequest) -> None:
         fail()
 
 
-def test_while_the_end_is_under_way_signals_change_nothing(end: EndRequest) -> None:
-    end.ignore()
+def test_during_shutdown_further_signals_change_nothing(shutdown: ShutdownSignal) -> None:
+    shutdown.ignore()
 
     send()
-    with end.shelter():
+    with shutdown.defer():
         send()
 
 
-def test_steps_are_repeated_until_a_signal_and_the_last_one_is_finished(end: EndRequest) -> None:
+def test_spin_repeats_until_a_signal_and_finishes_the_last_step(shutdown: ShutdownSignal) -> None:
     done: list[str] = []
 
     def step() -> None:
@@ -110,17 +110,17 @@ def test_steps_are_repeated_until_a_signal_and_the_last_one_is_finished(end: End
             send()
         done.append("finished")
 
-    end.repeat(step)
+    shutdown.spin(step)
     assert len(done) == 5
-    end.check()  # the request was granted: nothing is left to raise
+    shutdown.check()  # the signal was handled: nothing is left to raise
 
 
-def test_a_step_that_fails_ends_the_repetition(end: EndRequest) -> None:
+def test_a_step_that_fails_ends_the_spin(shutdown: ShutdownSignal) -> None:
     def step() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        end.repeat(step)
+        shutdown.spin(step)
     with pytest.raises(KeyboardInterrupt):
         send()
 
@@ -129,7 +129,7 @@ def test_nohup_is_respected() -> None:
     before = {number: signal.getsignal(number) for number in SIGNALS}
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        EndRequest().listen()
+        ShutdownSignal().listen()
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         for number, handler in before.items():

@@ -10,10 +10,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import rclpy
 from numpy.typing import NDArray
-from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
@@ -23,6 +20,7 @@ from equi_calibration.cell_file import CameraSettings, CellSettings
 from equi_calibration.collect.ros_messages import image_of, intrinsics_of, points_of_cloud, stamp_s
 from equi_calibration.collect.sources import Shot
 from equi_calibration.errors import CollectError
+from equi_ros.background_node import BackgroundNode
 
 FloatArray = NDArray[np.float64]
 
@@ -134,20 +132,15 @@ class RosCameras:
     """All cameras of a cell: a context manager that spins its own node in a thread."""
 
     def __init__(self, cell: CellSettings) -> None:
-        self._context = Context()
-        rclpy.init(context=self._context)
-        self._node = Node("equi_calibrate", context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
+        self._background = BackgroundNode("equi_calibrate")
         self._changed = threading.Condition()
-        self._stop = threading.Event()
         self.cameras = {
-            camera.name: RosCamera(self._node, camera, self._changed) for camera in cell.cameras
+            camera.name: RosCamera(self._background.node, camera, self._changed)
+            for camera in cell.cameras
         }
-        self._thread = threading.Thread(target=self._spin, daemon=True)
 
     def __enter__(self) -> RosCameras:
-        self._thread.start()
+        self._background.__enter__()
         return self
 
     def __exit__(
@@ -156,13 +149,7 @@ class RosCameras:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # The thread leaves the executor before anything that it waits on is destroyed.
-        self._stop.set()
-        self._executor.wake()
-        self._thread.join(timeout=5.0)
-        self._executor.shutdown(timeout_sec=2.0)
-        self._node.destroy_node()
-        rclpy.try_shutdown(context=self._context)
+        self._background.__exit__(kind, error, trace)
 
     def wait_ready(self, timeout_s: float) -> None:
         """Wait for intrinsics and a first image of every camera."""
@@ -176,13 +163,6 @@ class RosCameras:
                         f"{timeout_s:.0f} s; start it, and compare the topics in the cell file "
                         "with 'ros2 topic list'"
                     )
-
-    def _spin(self) -> None:
-        try:
-            while not self._stop.is_set():
-                self._executor.spin_once(timeout_sec=0.1)
-        except ExternalShutdownException:
-            return
 
 
 def _is_ready(camera: RosCamera) -> bool:

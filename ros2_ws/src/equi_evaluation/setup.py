@@ -18,6 +18,7 @@ setup(
     # Exact versions are pinned in requirements/ at the repository root.
     install_requires=[
         "equi_core",
+        "equi_ros",
         "matplotlib",
         "mcap",
         "mcap-ros2-support",

@@ -16,7 +16,7 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["equi_core", "numpy"],
+    install_requires=["equi_core", "equi_ros", "numpy", "rich"],
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={

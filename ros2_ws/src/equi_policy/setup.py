@@ -24,6 +24,7 @@ setup(
     # Exact versions are pinned in requirements/ at the repository root.
     install_requires=[
         "equi_core",
+        "equi_ros",
         "mcap",
         "mcap-ros2-support",
         "numpy",

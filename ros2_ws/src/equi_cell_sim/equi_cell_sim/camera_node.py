@@ -22,15 +22,16 @@ from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 
 from equi_cell_sim.camera_model import CameraSpec, Miscalibration, NoiseSpec, Timing
 from equi_cell_sim.depth_camera import DepthCamera, DepthFrame, points_of
 from equi_cell_sim.scene_snapshot import SceneReader, SnapshotError
+from equi_ros import qos
+from equi_ros.parameters import declare_settings
 from equi_ros.run_node import run_node
+from equi_ros.stamps import time_message
 
-_SENSOR = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
 _DELIVERY_PERIOD_S = 0.005
 _DEAD_SCENE_S = 1.0
 _DYNAMIC = ("frozen", "latency_s", "stamp_offset_s")
@@ -42,25 +43,10 @@ class CameraNode(Node):
     def __init__(self) -> None:
         super().__init__("camera")
         self._spec = self._read_spec()
-        noise = NoiseSpec()
-        self._noise = NoiseSpec(
-            **{
-                name: self.declare_parameter(f"noise.{name}", default).value
-                for name, default in vars(noise).items()
-            }
-        )
-        timing = Timing()
-        self._timing = Timing(
-            rate_hz=self._number("rate_hz", timing.rate_hz),
-            latency_s=self._number("latency_s", timing.latency_s),
-            jitter_s=self._number("jitter_s", timing.jitter_s),
-        )
+        self._noise = declare_settings(self, NoiseSpec(), "noise.")
+        self._timing = declare_settings(self, Timing())
         seed = int(self.declare_parameter("seed", 0).value)
-        wrong = Miscalibration(
-            position_mm=self._number("miscalibration.position_mm", 1.0),
-            rotation_deg=self._number("miscalibration.rotation_deg", 0.1),
-            seed=int(self.declare_parameter("miscalibration.seed", 0).value),
-        )
+        wrong = declare_settings(self, Miscalibration(), "miscalibration.")
         true_pose = wrong.true_pose(self._spec.base_from_camera, self._spec.name)
         self._camera = DepthCamera(self._spec, self._noise, true_pose, seed)
         self._board: Any = None
@@ -93,21 +79,17 @@ class CameraNode(Node):
         name = str(self.declare_parameter("camera", "cam_left").value)
         side = -1.0 if name.endswith("right") else 1.0
         default = CameraSpec(name, (0.60, side * 0.72, 0.62))
-        fields: dict[str, Any] = {}
-        for key, value in vars(default).items():
-            if key == "name":
-                continue
-            given = self.declare_parameter(key, list(value) if isinstance(value, tuple) else value)
-            fields[key] = tuple(given.value) if isinstance(value, tuple) else given.value
-        return CameraSpec(name, **fields)
+        return declare_settings(self, default, skip=("name",))
 
     def _connect(self) -> None:
         name = self._spec.name
-        self._clouds = self.create_publisher(PointCloud2, f"{name}/depth/points", _SENSOR)
-        self._depths = self.create_publisher(Image, f"{name}/depth/image_rect_raw", _SENSOR)
-        self._colours = self.create_publisher(Image, f"{name}/color/image_raw", _SENSOR)
-        self._infos = self.create_publisher(CameraInfo, f"{name}/depth/camera_info", _SENSOR)
-        self._colour_infos = self.create_publisher(CameraInfo, f"{name}/color/camera_info", _SENSOR)
+        self._clouds = self.create_publisher(PointCloud2, f"{name}/depth/points", qos.CAMERA)
+        self._depths = self.create_publisher(Image, f"{name}/depth/image_rect_raw", qos.CAMERA)
+        self._colours = self.create_publisher(Image, f"{name}/color/image_raw", qos.CAMERA)
+        self._infos = self.create_publisher(CameraInfo, f"{name}/depth/camera_info", qos.CAMERA)
+        self._colour_infos = self.create_publisher(
+            CameraInfo, f"{name}/color/camera_info", qos.CAMERA
+        )
         self.create_timer(1.0 / self._timing.rate_hz, self._capture)
         self.create_timer(_DELIVERY_PERIOD_S, self._deliver)
         self.get_logger().info(
@@ -164,7 +146,7 @@ class CameraNode(Node):
                 self._publish(stamp_ns + round(self._stamp_offset_s * 1e9), frame)
 
     def _publish(self, stamp_ns: int, frame: DepthFrame) -> None:
-        stamp = Time(sec=stamp_ns // 1_000_000_000, nanosec=stamp_ns % 1_000_000_000)
+        stamp = time_message(stamp_ns)
         if self._clouds.get_subscription_count():
             self._clouds.publish(self._cloud(stamp, frame))
         info = self._info(stamp)
@@ -228,7 +210,7 @@ class CameraNode(Node):
 
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    return run_node(CameraNode, args)
+    return run_node("camera", CameraNode, args, refusals=(ValueError,))
 
 
 if __name__ == "__main__":

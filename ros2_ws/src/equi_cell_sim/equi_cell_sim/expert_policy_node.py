@@ -18,9 +18,10 @@ from rclpy.node import Node
 from equi_cell_sim.expert_policy import ExpertPolicy
 from equi_cell_sim.referee import world_state
 from equi_core.contract import PolicyContract
-from equi_policy.policy_node import PolicyNode, run_node
+from equi_policy.policy_node import PolicyNode
 from equi_rl.sim.scene import WorldState
-from ur_emulator.control_api import EmulatorClient
+from equi_ros.run_node import run_node
+from ur_emulator.client import EmulatorClient
 
 
 def make_node() -> Node:
@@ -43,7 +44,7 @@ def make_node() -> Node:
 
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    return run_node(make_node, "policy", args)
+    return run_node("policy", make_node, args, refusals=(ValueError,))
 
 
 if __name__ == "__main__":

@@ -14,20 +14,14 @@ import sys
 
 from equi_interfaces.srv import ResetEpisode
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from equi_cell_sim.referee import Referee, RefereeError, scene_request, world_state
 from equi_rl.sim.scene import WorldState
+from equi_ros import qos
 from equi_ros.run_node import run_node
-from ur_emulator.control_api import EmulatorClient
-
-_LATCHED = QoSProfile(
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
+from ur_emulator.client import EmulatorClient
 
 
 class SceneNode(Node):
@@ -40,7 +34,7 @@ class SceneNode(Node):
         self._referees = {task: Referee(task)}
         self._task = task
         self._episode: dict[str, object] = {}
-        self._truth = self.create_publisher(String, "~/ground_truth", _LATCHED)
+        self._truth = self.create_publisher(String, "~/ground_truth", qos.LATCHED)
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
         self.create_service(Trigger, "~/judge", self._on_judge)
         self.get_logger().info(f"ready: task {task}, emulator at {self._address}")
@@ -102,7 +96,7 @@ class SceneNode(Node):
 
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    return run_node(SceneNode, args)
+    return run_node("simulated_scene", SceneNode, args)
 
 
 if __name__ == "__main__":

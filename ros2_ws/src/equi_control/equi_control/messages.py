@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from equi_interfaces.msg import (
     DriverState as DriverStateMsg,
 )
@@ -27,6 +27,7 @@ from equi_control.driver.driver import Driver
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import StepReport
 from equi_core.geometry import quaternion_xyzw, yaw_of
+from equi_ros.diagnostics import diagnostics as diagnostics_message
 
 FRAME = "base_link"
 JOINT_NAMES = [
@@ -148,13 +149,8 @@ def diagnostics(driver: Driver, stamp: Time) -> DiagnosticArray:
             worst_gap_ms=f"{float(servo['worst_gap_s']) * 1e3:.1f}",
             guard_trips=str(int(servo["guard_trips"])),
         )
-    status = DiagnosticStatus(
-        level=_LEVELS[driver.state],
-        name="rtde_driver",
-        message=fault.reason if fault else driver.notice or driver.state.name,
-        values=[KeyValue(key=key, value=value) for key, value in values.items()],
-    )
-    return DiagnosticArray(header=Header(stamp=stamp), status=[status])
+    text = fault.reason if fault else driver.notice or driver.state.name
+    return diagnostics_message(stamp, "rtde_driver", text, values, level=_LEVELS[driver.state])
 
 
 def _vector(values: NDArray[np.float64]) -> Vector3:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import rclpy
@@ -30,23 +30,22 @@ from equi_interfaces.srv import ResetEpisode, ResetFault
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
-from rclpy.time import Time as RosTime
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from equi_control import messages, qos
+from equi_control import messages
 from equi_control.driver.driver import Driver, Refused
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import StepCommand, StepReport
 from equi_control.parameters import read_config
 from equi_control.rtde.config import LinkError
-from equi_ros.shutdown_signal import HEARD_WITHIN_S, EndRequest
+from equi_ros import qos
+from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
+from equi_ros.run_node import run_node
+from equi_ros.stamps import nanoseconds, time_message
 
 _POLL_PERIOD_S = 0.01
-_DIAGNOSTICS_PERIOD_S = 1.0
 _RESET_TIMEOUT_S = 30.0
 _HOME_TOLERANCE_M = 0.002
 
@@ -71,7 +70,7 @@ class RtdeDriverNode(Node):
         self.driver.connect()
         self.create_timer(_POLL_PERIOD_S, self._poll)
         self.create_timer(1.0 / rate_hz, self._publish_state)
-        self.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
+        self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
 
     # In ------------------------------------------------------------------------------------------
 
@@ -252,37 +251,20 @@ class RtdeDriverNode(Node):
 
     def _stamp_of(self, monotonic_s: float) -> Time:
         ago_ns = round((time.monotonic() - monotonic_s) * 1e9)
-        now = self.get_clock().now()
-        return RosTime(nanoseconds=now.nanoseconds - ago_ns, clock_type=now.clock_type).to_msg()
+        return time_message(self.get_clock().now().nanoseconds - ago_ns)
 
     def _age_s(self, stamp: Time) -> float:
-        return (self.get_clock().now().nanoseconds - stamp.sec * 10**9 - stamp.nanosec) / 1e9
+        return (self.get_clock().now().nanoseconds - nanoseconds(stamp)) / 1e9
+
+    def destroy_node(self) -> None:
+        """Stop the arm before leaving the graph, whatever the reason."""
+        self.driver.close()
+        super().destroy_node()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point: stops the arm on the way out, whatever the reason."""
-    words = None if arguments is None else list(arguments)
-    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
-    end = EndRequest()
-    end.listen()
-    executor = SingleThreadedExecutor()
-    node: RtdeDriverNode | None = None
-    try:
-        node = RtdeDriverNode()
-        executor.add_node(node)
-        end.repeat(lambda: executor.spin_once(timeout_sec=HEARD_WITHIN_S))
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except (ValueError, LinkError) as error:
-        rclpy.logging.get_logger("rtde_driver").fatal(str(error))
-        return 1
-    finally:
-        end.ignore()
-        if node is not None:
-            node.driver.close()
-            node.destroy_node()
-        rclpy.utilities.try_shutdown()
-    return 0
+def main(args: list[str] | None = None) -> int:
+    """Entry point of the node."""
+    return run_node("rtde_driver", RtdeDriverNode, args, refusals=(ValueError, LinkError))
 
 
 if __name__ == "__main__":

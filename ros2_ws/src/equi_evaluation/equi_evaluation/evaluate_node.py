@@ -8,7 +8,8 @@ asked: before each episode to arrange the scene, after it for the label; ENTER d
 declares success. A run that was interrupted goes on where it stopped.
 
 However it is stopped (Ctrl-C, SIGTERM, a closed terminal, an error), the running episode is
-cancelled first, so that the arm holds. A signal is heard between two callbacks (`end_request`).
+cancelled first, so that the arm holds. Signals are handled between two callbacks
+(`equi_ros.shutdown_signal`).
 
 Here are only the action client and the subscriptions; the run itself is in `evaluation_loop`.
 """
@@ -38,9 +39,8 @@ from equi_interfaces.msg import (
 from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
-from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from rich.console import Console
 from sensor_msgs.msg import CompressedImage, Image
@@ -54,7 +54,9 @@ from equi_evaluation.evaluation_loop import Tick, evaluate
 from equi_evaluation.operator_console import Operator
 from equi_evaluation.pictures import SIDE_VIEW_TOPIC
 from equi_evaluation.results import EpisodeResult
-from equi_ros.shutdown_signal import EndRequest
+from equi_ros import qos
+from equi_ros.run_node import initialized
+from equi_ros.shutdown_signal import ShutdownSignal
 
 _OUTCOMES = {
     getattr(RunEpisode.Result, name): name
@@ -68,21 +70,14 @@ _OUTCOMES = {
         "REFUSED",
     )
 }
-_RELIABLE = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
-_NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-_LATCHED = QoSProfile(
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
 _RECORDED: dict[str, tuple[Any, QoSProfile]] = {
-    "observation": (Observation, _RELIABLE),
-    "delta_command": (DeltaCommand, _RELIABLE),
-    "executed_command": (ExecutedCommand, _RELIABLE),
-    "robot_state": (RobotState, _NEWEST),
-    "safety_status": (SafetyStatus, _LATCHED),
-    "perception_status": (PerceptionStatus, _LATCHED),
-    "diagnostics": (DiagnosticArray, _RELIABLE),
+    "observation": (Observation, qos.RECORDED),
+    "delta_command": (DeltaCommand, qos.RECORDED),
+    "executed_command": (ExecutedCommand, qos.RECORDED),
+    "robot_state": (RobotState, qos.ROBOT_STATE),
+    "safety_status": (SafetyStatus, qos.LATCHED),
+    "perception_status": (PerceptionStatus, qos.LATCHED),
+    "diagnostics": (DiagnosticArray, qos.RECORDED),
 }
 _PERIODS_NS = {"robot_state": 100_000_000}
 _STOP_TIMEOUT_S = 3.0
@@ -93,12 +88,12 @@ class EvaluateNode(Node):
     """Drives the RunEpisode action and hands on what passes by."""
 
     def __init__(
-        self, options: EvaluateOptions, operator: Operator | None, end: EndRequest
+        self, options: EvaluateOptions, operator: Operator | None, shutdown: ShutdownSignal
     ) -> None:
         super().__init__("evaluator")
         self._options = options
         self._operator = operator
-        self._end = end
+        self._shutdown = shutdown
         self._operator_says_done = threading.Event()
         self._facts = EpisodeFacts(options.ground_truth)
         kinds = {topic: kind for topic, (kind, _) in _RECORDED.items()}
@@ -108,10 +103,10 @@ class EvaluateNode(Node):
         )
         self._told_of_side_view = False
         self._client = ActionClient(self, RunEpisode, "policy/run_episode")
-        self.create_subscription(DiagnosticArray, "diagnostics", self._on_diagnostics, _RELIABLE)
+        self.create_subscription(DiagnosticArray, "diagnostics", self._on_diagnostics, qos.RECORDED)
         if options.ground_truth:
             self.create_subscription(
-                String, "simulated_scene/ground_truth", self._on_truth, _LATCHED
+                String, "simulated_scene/ground_truth", self._on_truth, qos.LATCHED
             )
         else:
             self.create_service(Trigger, "~/judge", self._on_judge)
@@ -120,18 +115,18 @@ class EvaluateNode(Node):
                 callback = partial(self._on_recorded, topic)
                 self.create_subscription(kind, topic, callback, profile, raw=True)
             if options.side_view:
-                self.create_subscription(Image, options.side_view, self._on_side_view, _NEWEST)
+                self.create_subscription(Image, options.side_view, self._on_side_view, qos.NEWEST)
 
     # Recording ---------------------------------------------------------------------------------
 
     def start_record(self, path: Path) -> None:
         """Open the record of an episode."""
-        with self._end.shelter():
+        with self._shutdown.defer():
             self._record.start(path)
 
     def end_record(self, notes: Mapping[str, str]) -> None:
         """Close the record, if one is open."""
-        with self._end.shelter():
+        with self._shutdown.defer():
             self._record.end(notes)
 
     def _on_recorded(self, topic: str, data: bytes) -> None:
@@ -176,7 +171,7 @@ class EvaluateNode(Node):
         """Whether the policy node offers episodes."""
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s and rclpy.ok():
-            with self._end.shelter():
+            with self._shutdown.defer():
                 if self._client.wait_for_server(timeout_sec=0.2):
                     return True
                 rclpy.spin_once(self, timeout_sec=0.1)
@@ -184,7 +179,7 @@ class EvaluateNode(Node):
 
     def run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
         """Run one episode and say how it went; the label may still be the operator's."""
-        with self._end.shelter():
+        with self._shutdown.defer():
             return self._run_episode(episode_id, seed, tick)
 
     def _run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
@@ -245,7 +240,7 @@ class EvaluateNode(Node):
     def _spin(self, future: Any) -> Any:
         while rclpy.ok() and not future.done():
             rclpy.spin_once(self, timeout_sec=0.1)
-            self._end.check()
+            self._shutdown.check()
             if self._operator is not None and self._operator.pressed():
                 self._operator_says_done.set()
         return future.result() if future.done() else None
@@ -263,28 +258,24 @@ def main(args: list[str] | None = None) -> int:
     options = parse(remove_ros_args([sys.argv[0], *arguments])[1:])
     console = Console()
     operator = None if options.ground_truth else Operator(console)
-    # rclpy's own handlers would end all communication before the episode can be cancelled.
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    end = EndRequest()
-    end.listen()
-    node: EvaluateNode | None = None
-    try:
-        with end.shelter():
-            node = EvaluateNode(options, operator, end)
-        return evaluate(node, options, operator, console)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        end.ignore()
-        console.print("stopped; start again with the same --output to resume")
-        return 130
-    except ValueError as error:
-        console.print(f"[red]{error}[/]")
-        return 2
-    finally:
-        end.ignore()
-        if node is not None:
-            node.end_record({"outcome": "interrupted"})
-            node.destroy_node()
-        rclpy.try_shutdown()
+    with initialized(arguments) as shutdown:
+        node: EvaluateNode | None = None
+        try:
+            with shutdown.defer():
+                node = EvaluateNode(options, operator, shutdown)
+            return evaluate(node, options, operator, console)
+        except (KeyboardInterrupt, ExternalShutdownException):
+            shutdown.ignore()
+            console.print("stopped; start again with the same --output to resume")
+            return 130
+        except ValueError as error:
+            console.print(f"[red]{error}[/]")
+            return 2
+        finally:
+            shutdown.ignore()
+            if node is not None:
+                node.end_record({"outcome": "interrupted"})
+                node.destroy_node()
 
 
 if __name__ == "__main__":

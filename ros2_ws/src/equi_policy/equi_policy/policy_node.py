@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rclpy
 import torch
-from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from equi_interfaces.msg import (
     DeltaCommand,
     DriverState,
@@ -30,15 +28,11 @@ from equi_interfaces.msg import (
     SafetyStatus,
 )
 from equi_interfaces.srv import ResetEpisode
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from equi_core.action import MetricDelta
-from equi_core.contract import ContractError
-from equi_policy import qos
 from equi_policy.deployed_policy import DeployedPolicy
-from equi_policy.errors import PolicyError, WeightsError
+from equi_policy.errors import WeightsError
 from equi_policy.latency import LatencyBook
 from equi_policy.ros_episode_server import EpisodeServer
 from equi_policy.session import (
@@ -51,10 +45,13 @@ from equi_policy.session import (
     SeenObservation,
     SessionLimits,
 )
-from equi_ros.shutdown_signal import HEARD_WITHIN_S, EndRequest
+from equi_ros import qos
+from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
+from equi_ros.diagnostics import diagnostics
+from equi_ros.parameters import declare_settings
+from equi_ros.run_node import run_node
+from equi_ros.stamps import nanoseconds
 
-REFUSED_EXIT_CODE = 3
-_DIAGNOSTICS_PERIOD_S = 1.0
 _MOST_REJECTIONS = 10
 
 
@@ -64,16 +61,8 @@ class PolicyNode(Node):
     def __init__(self, policy: Any = None, node_name: str = "policy") -> None:
         super().__init__(node_name)
         self.policy = policy or self._load_policy()
-        limits = SessionLimits()
-        self.session: PolicySession[Any] = PolicySession(
-            self.policy,
-            SessionLimits(
-                **{
-                    name: float(self.declare_parameter(name, default).value)
-                    for name, default in vars(limits).items()
-                }
-            ),
-        )
+        limits = declare_settings(self, SessionLimits())
+        self.session: PolicySession[Any] = PolicySession(self.policy, limits)
         self.latency = LatencyBook()
         self.robot: RobotState | None = None
         self.safety: SafetyStatus | None = None
@@ -121,7 +110,7 @@ class PolicyNode(Node):
             PerceptionStatus, "perception_status", self._on_perception, qos.LATCHED
         )
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
-        self.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
+        self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
 
     # Callbacks ---------------------------------------------------------------------------------
 
@@ -164,17 +153,17 @@ class PolicyNode(Node):
                 message.yaw_rad,
             ),
             moved=moved,
-            end_ns=_nanoseconds(message.header.stamp),
+            end_ns=nanoseconds(message.header.stamp),
         )
         if not self.session.executed(step):
             return
         self.last_activity_s = time.monotonic()
         received, begun = (
-            _nanoseconds(message.received_stamp),
-            _nanoseconds(message.motion_start_stamp),
+            nanoseconds(message.received_stamp),
+            nanoseconds(message.motion_start_stamp),
         )
         if moved:
-            sent_ns = _nanoseconds(wish.header.stamp)
+            sent_ns = nanoseconds(wish.header.stamp)
             self.latency.add("command_to_motion", max(begun, received) / 1e6 - sent_ns / 1e6)
             self.latency.add("motion", (step.end_ns - begun) / 1e6)
         else:
@@ -258,9 +247,7 @@ class PolicyNode(Node):
         self.get_logger().warning(f"refused: {refused}", throttle_duration_sec=2.0)
 
     def _publish_diagnostics(self) -> None:
-        status = DiagnosticStatus(name="policy", hardware_id=self.policy.contract.task)
-        status.level = DiagnosticStatus.ERROR if self.broken else DiagnosticStatus.OK
-        status.message = self.broken or (
+        text = self.broken or (
             f"episode {self.session.episode_id}, step {self.session.steps}"
             if self.session.episode_id
             else "no episode"
@@ -274,10 +261,16 @@ class PolicyNode(Node):
             values[f"{stage} p50 [ms]"] = f"{figure.p50_ms:.2f}"
             values[f"{stage} p99 [ms]"] = f"{figure.p99_ms:.2f}"
             values[f"{stage} samples"] = str(figure.count)
-        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+        self._diagnostics.publish(
+            diagnostics(
+                self.get_clock().now().to_msg(),
+                "policy",
+                text,
+                values,
+                level=DiagnosticStatus.ERROR if self.broken else DiagnosticStatus.OK,
+                hardware_id=self.policy.contract.task,
+            )
+        )
 
 
 def seen_observation(message: Observation) -> SeenObservation:
@@ -290,43 +283,15 @@ def seen_observation(message: Observation) -> SeenObservation:
         episode_id=message.episode_id,
         step_index=message.step_index,
         sequence=message.sequence,
-        stamp_ns=_nanoseconds(message.header.stamp),
+        stamp_ns=nanoseconds(message.header.stamp),
         contract_sha256=message.contract_sha256,
         image=image.reshape(shape),
     )
 
 
-def _nanoseconds(stamp: Time) -> int:
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
-
-
-def run_node(make: Any, name: str, args: list[str] | None = None) -> int:
-    """Start a policy node and spin it until shutdown; a model that must not run is refused."""
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    end = EndRequest()
-    end.listen()
-    executor = SingleThreadedExecutor()
-    node = None
-    try:
-        node = make()
-        executor.add_node(node)
-        end.repeat(lambda: executor.spin_once(timeout_sec=HEARD_WITHIN_S))
-    except (ContractError, PolicyError) as error:
-        rclpy.logging.get_logger(name).fatal(f"refused to start: {error}")
-        return REFUSED_EXIT_CODE
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        end.ignore()
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
-
-
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    return run_node(PolicyNode, "policy", args)
+    return run_node("policy", PolicyNode, args, refusals=(ValueError,))
 
 
 if __name__ == "__main__":

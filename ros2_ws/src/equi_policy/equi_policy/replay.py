@@ -25,6 +25,7 @@ from equi_core.contract import ContractError
 from equi_policy.deployed_policy import DeployedPolicy
 from equi_policy.errors import PolicyError
 from equi_policy.session import Act, ExecutedStep, PolicySession, SeenObservation, SessionLimits
+from equi_ros.stamps import nanoseconds
 
 _REJECTED = 2
 
@@ -69,7 +70,7 @@ def replay(record: Path, policy: Any) -> list[ReplayedStep]:
                 f"observation {command.observation_sequence} of step {command.step_index} is not "
                 "in the record"
             )
-        stamp_ns = _nanoseconds(seen.header.stamp)
+        stamp_ns = nanoseconds(seen.header.stamp)
         answer = session.offer(_seen(seen, stamp_ns), stamp_ns)
         replayed = None
         if isinstance(answer, Act):
@@ -89,7 +90,7 @@ def replay(record: Path, policy: Any) -> list[ReplayedStep]:
                     report.yaw_rad,
                 ),
                 report.outcome != _REJECTED,
-                _nanoseconds(report.header.stamp),
+                nanoseconds(report.header.stamp),
             )
         )
     return steps
@@ -121,10 +122,6 @@ def _seen(message: Any, stamp_ns: int) -> SeenObservation:
 def _step_of(command: Any) -> tuple[float, ...]:
     step = command.translation
     return (command.gripper_closedness, step.x, step.y, step.z, command.yaw_rad)
-
-
-def _nanoseconds(stamp: Any) -> int:
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
 def main(arguments: list[str] | None = None) -> int:

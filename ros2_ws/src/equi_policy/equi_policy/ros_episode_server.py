@@ -28,6 +28,7 @@ from equi_policy.episode import (
     EpisodeView,
     judge_end,
 )
+from equi_ros.stamps import nanoseconds
 
 if TYPE_CHECKING:
     from equi_policy.policy_node import PolicyNode
@@ -243,9 +244,8 @@ class EpisodeServer:
             robot = node.robot
             if robot is None or node.fault:
                 return bool(node.fault)
-            stamp = robot.header.stamp
             return (
-                stamp.sec * 1_000_000_000 + stamp.nanosec > asked_ns
+                nanoseconds(robot.header.stamp) > asked_ns
                 and robot.state.value == DriverState.HOLD
                 and not robot.moving
             )

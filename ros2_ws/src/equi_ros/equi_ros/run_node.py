@@ -1,33 +1,67 @@
-"""How the nodes of the simulated cell start, spin and end."""
+"""The main function of every node: initialise, spin, shut down, and the exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from equi_ros.shutdown_signal import HEARD_WITHIN_S, EndRequest
+from equi_ros.shutdown_signal import POLL_PERIOD_S, ShutdownSignal
+
+EXIT_OK = 0
+EXIT_REFUSED = 3
+"""The node refused to start: its configuration or a file that it needs must not be used."""
 
 
-def run_node(make: Callable[[], Node], args: list[str] | None = None) -> int:
-    """Spin a node until Ctrl-C or a shutdown of the graph; returns the exit status."""
+@contextmanager
+def initialized(args: list[str] | None = None) -> Iterator[ShutdownSignal]:
+    """Rclpy from initialisation to shutdown, with signals raised only at safe places.
+
+    rclpy's own handlers would end all communication before the block can clean up.
+    """
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    end = EndRequest()
-    end.listen()
-    executor = SingleThreadedExecutor()
-    node = None
+    shutdown = ShutdownSignal()
+    shutdown.listen()
     try:
-        node = make()
-        executor.add_node(node)
-        end.repeat(lambda: executor.spin_once(timeout_sec=HEARD_WITHIN_S))
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        yield shutdown
     finally:
-        end.ignore()
-        if node is not None:
-            node.destroy_node()
+        shutdown.ignore()
         rclpy.try_shutdown()
-    return 0
+
+
+def run_node(
+    name: str,
+    make: Callable[[], Node],
+    args: list[str] | None = None,
+    refusals: tuple[type[Exception], ...] = (),
+) -> int:
+    """Make a node and spin it until a signal or a shutdown of the graph; returns the exit code.
+
+    Args:
+        name: logger name for the time before the node exists.
+        make: builds the node.
+        args: command line; None: that of the process.
+        refusals: errors of `make` that are reported in one sentence, with EXIT_REFUSED.
+    """
+    with initialized(args) as shutdown:
+        node: Node | None = None
+        executor = SingleThreadedExecutor()
+        try:
+            try:
+                node = make()
+            except refusals as error:
+                rclpy.logging.get_logger(name).fatal(f"refused to start: {error}")
+                return EXIT_REFUSED
+            executor.add_node(node)
+            shutdown.spin(lambda: executor.spin_once(timeout_sec=POLL_PERIOD_S))
+        except (KeyboardInterrupt, ExternalShutdownException):
+            pass
+        finally:
+            shutdown.ignore()
+            if node is not None:
+                node.destroy_node()
+    return EXIT_OK

@@ -1,10 +1,10 @@
-"""Signals that ask for the end of a run, heard where nothing is left half done.
+"""Signals that request shutdown, handled where no work is left half done.
 
-Python lets a signal's handler raise at whatever line comes next. Inside rclpy that line may be one
+Python lets a signal handler raise at whatever line comes next. Inside rclpy that line may be one
 where the exception becomes another one (a message that is being converted), is swallowed (a
-generator that is being closed) or leaves every later callback locked out: the run would then fail,
-or go on with the arm moving. So the code that talks to ROS is sheltered: there a signal is
-remembered, and raised at the next place that can bear it.
+generator that is being closed) or leaves every later callback locked out: the process would then
+fail, or keep running with the arm in motion. So code that talks to ROS defers signals: they are
+remembered, and raised at the next safe place.
 """
 
 from __future__ import annotations
@@ -14,60 +14,61 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-HEARD_WITHIN_S = 0.1
-"""How long a node may wait for something to do before it looks for a signal again [s]."""
+POLL_PERIOD_S = 0.1
+"""How long a spin may block before it polls for a signal again [s]."""
 
 
-class EndRequest:
-    """Interrupts the run as Ctrl-C does: at once, or when the shelter allows it."""
+class ShutdownSignal:
+    """Turns SIGINT, SIGTERM and SIGHUP into KeyboardInterrupt: at once, or deferred."""
 
     def __init__(self) -> None:
-        self._heard = False
-        self._sheltered = False
+        self._pending = False
+        self._deferred = False
 
     def listen(self) -> None:
-        """Let every signal that asks for an end interrupt the run; main thread only.
+        """Install the handlers; main thread only.
 
         SIGINT too: a background job of a shell is started with it ignored.
         """
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._hear)
+            signal.signal(number, self.notify)
         # `nohup` asks for the opposite.
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            signal.signal(signal.SIGHUP, self._hear)
+            signal.signal(signal.SIGHUP, self.notify)
+
+    def notify(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal: raise KeyboardInterrupt, or remember it while signals are deferred."""
+        if not self._deferred:
+            raise KeyboardInterrupt
+        self._pending = True
 
     @contextmanager
-    def shelter(self) -> Iterator[None]:
-        """A block that is interrupted by `check` only, and at its end."""
-        before, self._sheltered = self._sheltered, True
+    def defer(self) -> Iterator[None]:
+        """A block in which a signal is raised by `check` only, and at the end of the block."""
+        before, self._deferred = self._deferred, True
         try:
             yield
         finally:
-            self._sheltered = before
+            self._deferred = before
         if not before:
             self.check()
 
-    def repeat(self, step: Callable[[], object]) -> None:
-        """Take one step after the other until a signal is heard; the last one is finished."""
-        before, self._sheltered = self._sheltered, True
+    def spin(self, step: Callable[[], object]) -> None:
+        """Repeat a step until a signal arrives; the step under way is finished."""
+        before, self._deferred = self._deferred, True
         try:
-            while not self._heard:
+            while not self._pending:
                 step()
-            self._heard = False
+            self._pending = False
         finally:
-            self._sheltered = before
+            self._deferred = before
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if a signal was heard since it was last raised."""
-        if self._heard:
-            self._heard = False
+        """Raise KeyboardInterrupt if a signal is pending."""
+        if self._pending:
+            self._pending = False
             raise KeyboardInterrupt
 
     def ignore(self) -> None:
-        """The end is under way: whoever asks for it again gets what he asks for anyway."""
-        self._sheltered = True
-
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        if not self._sheltered:
-            raise KeyboardInterrupt
-        self._heard = True
+        """Shutdown is under way: further signals change nothing."""
+        self._deferred = True

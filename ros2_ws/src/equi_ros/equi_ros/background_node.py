@@ -1,0 +1,53 @@
+"""A node that spins in a thread of its own, in a context of its own: ROS beside other work."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+from equi_ros.shutdown_signal import POLL_PERIOD_S
+
+_END_TIMEOUT_S = 5.0
+
+
+class BackgroundNode:
+    """A context manager; subscribe on `node`, callbacks run in the background thread."""
+
+    def __init__(self, name: str, domain_id: int | None = None) -> None:
+        self._context = Context()
+        rclpy.init(context=self._context, domain_id=domain_id)
+        self.node = Node(name, context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+
+    def __enter__(self) -> BackgroundNode:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # The thread leaves the executor before anything that it waits on is destroyed.
+        self._stop.set()
+        self._executor.wake()
+        self._thread.join(timeout=_END_TIMEOUT_S)
+        self._executor.shutdown(timeout_sec=_END_TIMEOUT_S)
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def _spin(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._executor.spin_once(timeout_sec=POLL_PERIOD_S)
+        except ExternalShutdownException:
+            return

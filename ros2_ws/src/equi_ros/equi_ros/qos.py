@@ -1,0 +1,30 @@
+"""Quality of service of every stream, in one place: both ends of a topic use the same profile."""
+
+from __future__ import annotations
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""The newest message beats a complete series; best effort also matches reliable publishers."""
+POINT_CLOUD = NEWEST
+"""Subscribe; camera drivers publish with profiles of their own."""
+CAMERA = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
+"""Publish clouds, images and camera info, as a RealSense driver does."""
+ROBOT_STATE = NEWEST
+ROBOT_STATE_HISTORY = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Subscribe: for a reader that must see the states between two of its callbacks as well."""
+JOINT_STATES = QoSProfile(depth=10)
+OBSERVATION = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+"""Depth 1: a stale image must never queue ahead of a recurrent policy."""
+COMMAND = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+"""Depth 1: an old step must never queue behind a newer one."""
+EXECUTED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+"""A subscriber that joins late still receives the present state."""
+DIAGNOSTICS = QoSProfile(depth=10)
+RECORDED = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
+"""Subscribe: a recorder must not lose messages while it writes."""

@@ -1,0 +1,119 @@
+"""Stamps, diagnostics, QoS and parameters: the small parts that every node shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from equi_ros.stamps import nanoseconds, time_message
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.mark.parametrize("stamp_ns", [0, 1, 999_999_999, 1_000_000_000, 1_722_000_000_123_456_789])
+def test_a_stamp_survives_the_way_into_a_message_and_back(stamp_ns: int) -> None:
+    message = time_message(stamp_ns)
+    assert (message.sec, message.nanosec) == divmod(stamp_ns, 10**9)
+    assert nanoseconds(message) == stamp_ns
+
+
+def test_a_stamp_decoded_from_a_record_is_read_like_one_of_ros() -> None:
+    assert nanoseconds(SimpleNamespace(sec=2, nanosec=5)) == 2_000_000_005
+
+
+def test_diagnostics_carry_one_status_with_its_values() -> None:
+    from diagnostic_msgs.msg import DiagnosticStatus
+
+    from equi_ros.diagnostics import diagnostics
+
+    message = diagnostics(
+        time_message(7),
+        "policy",
+        "no episode",
+        {"step p50 [ms]": "12"},
+        level=DiagnosticStatus.WARN,
+        hardware_id="block_picking",
+    )
+    (status,) = message.status
+    assert nanoseconds(message.header.stamp) == 7
+    assert (status.name, status.message, status.level) == ("policy", "no episode", b"\x01")
+    assert status.hardware_id == "block_picking"
+    assert [(value.key, value.value) for value in status.values] == [("step p50 [ms]", "12")]
+
+
+@pytest.mark.parametrize("topic", ["ROBOT_STATE", "OBSERVATION", "COMMAND", "LATCHED"])
+def test_streams_of_which_only_the_newest_message_counts_never_queue(topic: str) -> None:
+    from equi_ros import qos
+
+    assert getattr(qos, topic).depth == 1
+
+
+@dataclass(frozen=True)
+class Limits:
+    max_age_s: float = 0.5
+    centre_m: tuple[float, float] = (0.1, 0.2)
+    retries: int = 3
+    name: str = "fixed"
+
+    def __post_init__(self) -> None:
+        if self.max_age_s <= 0:
+            raise ValueError(f"max_age_s is {self.max_age_s}; it must be positive")
+
+
+@pytest.fixture
+def make_node(ros_domain_id: int) -> Iterator[Any]:
+    """Makes a node with parameters from a command line."""
+    import rclpy
+    from rclpy.context import Context
+
+    context = Context()
+    nodes = []
+
+    def make(*words: str) -> Any:
+        rclpy.init(context=context, args=["--ros-args", *words], domain_id=ros_domain_id)
+        nodes.append(rclpy.create_node("settings", context=context))
+        return nodes[-1]
+
+    yield make
+    for node in nodes:
+        node.destroy_node()
+    context.try_shutdown()
+
+
+def test_each_field_of_a_dataclass_is_a_parameter(make_node: Any) -> None:
+    from equi_ros.parameters import declare_settings
+
+    node = make_node("-p", "fusion.max_age_s:=1.5", "-p", "fusion.centre_m:=[0.3, 0.4]")
+    limits = declare_settings(node, Limits(), "fusion.", skip=("name",))
+    assert limits == Limits(max_age_s=1.5, centre_m=(0.3, 0.4))
+    assert node.get_parameter("fusion.retries").value == 3
+    assert not node.has_parameter("fusion.name")
+
+
+def test_a_parameter_is_held_against_the_rules_of_the_dataclass(make_node: Any) -> None:
+    from equi_ros.parameters import declare_settings
+
+    with pytest.raises(ValueError, match=r"max_age_s is -1\.0"):
+        declare_settings(make_node("-p", "max_age_s:=-1.0"), Limits())
+
+
+def test_a_background_node_receives_while_other_work_goes_on(ros_domain_id: int) -> None:
+    import threading
+
+    from std_msgs.msg import String
+
+    from equi_ros import qos
+    from equi_ros.background_node import BackgroundNode
+
+    received = threading.Event()
+    with (
+        BackgroundNode("listener", ros_domain_id) as listener,
+        BackgroundNode("talker", ros_domain_id) as talker,
+    ):
+        listener.node.create_subscription(String, "word", lambda _: received.set(), qos.LATCHED)
+        talker.node.create_publisher(String, "word", qos.LATCHED).publish(String(data="hello"))
+        assert received.wait(60.0)
