@@ -154,7 +154,7 @@ def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
     from rclpy.action import ActionClient
     from rclpy.qos import qos_profile_sensor_data
 
-    from ur_emulator.control_api import EmulatorClient
+    from ur_emulator.client import EmulatorClient
 
     launched = start(ros_launch, repository_root)
     launched.wait_for_text("policy.*ready: task", timeout_s=START_S)

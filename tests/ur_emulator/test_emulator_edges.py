@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 
-from ur_emulator.control_api import RequestError
+from ur_emulator.client import RequestError
 from ur_emulator.controller.script_text import UploadReader
 from ur_emulator.launching import EmulatorProcess
 from ur_emulator.protocols import rtde_wire as wire
@@ -113,7 +113,7 @@ def test_an_unknown_program_is_reported_and_acknowledged(emulator: EmulatorProce
         ("freeze", {"service": "coffee"}, "service is 'coffee'"),
         ("freeze", {}, "service"),
         ("set_scene", {"scene": {}}, "--arm physics"),
-        ("hand_move", {"dxyz_m": [9, 0, 0]}, "no joint solution"),
+        ("freedrive_move", {"dxyz_m": [9, 0, 0]}, "no joint solution"),
         ("record_save", {"path": "/nonexistent/folder/x.npy"}, "No such file"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_bad_request_is_answered_with_what_is_allowed(
 ) -> None:
     with pytest.raises(RequestError, match=words):
         emulator.api.request(op, **arguments)
-    assert emulator.api.status()["series"] == "cb3"
+    assert emulator.api.status()["model"] == "ur5"
 
 
 def test_a_delayed_dashboard_answers_late_and_a_thawed_one_again(

@@ -48,9 +48,9 @@ class Robot:
         wait_for(self.control.isProgramRunning, "the program runs")
 
 
-@pytest.fixture(scope="module", params=["cb3", "e-series"])
+@pytest.fixture(scope="module", params=["ur5", "ur5e"])
 def robot(request: pytest.FixtureRequest) -> Iterator[Robot]:
-    with EmulatorProcess(series=request.param) as emulator:
+    with EmulatorProcess(model=request.param) as emulator:
         control = rtde_control.RTDEControlInterface(emulator.address)
         receive = rtde_receive.RTDEReceiveInterface(emulator.address)
         assert control.setTcp(TCP)

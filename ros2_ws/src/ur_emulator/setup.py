@@ -1,3 +1,5 @@
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 package_name = "ur_emulator"
@@ -6,6 +8,8 @@ setup(
     name=package_name,
     version="0.1.0",
     description="A UR controller with a Robotiq gripper over TCP that unmodified ur_rtde believes.",
+    long_description=(Path(__file__).parent / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
     maintainer="equi-rl-ur5 maintainers",
     maintainer_email="maintainers@example.com",
     license="MIT",
@@ -17,11 +21,8 @@ setup(
     ],
     # Exact versions are pinned in requirements/ at the repository root.
     install_requires=["numpy", "scipy", "equi_core"],
+    extras_require={"test": ["pytest", "ur_rtde"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
-    entry_points={
-        "console_scripts": [
-            "ur-emulator = ur_emulator.main:main",
-        ],
-    },
+    entry_points={"console_scripts": ["ur-emulator = ur_emulator.main:main"]},
 )

@@ -15,7 +15,7 @@ import pytest
 
 from equi_control.driver.state import DriverState
 from equi_control.driver.steps import Outcome
-from equi_system_tests.faults.recording import keeps_caps, stream_figures
+from equi_system_tests.faults.recording import keeps_caps, stream_metrics
 from equi_system_tests.faults.rig import Rig
 
 STALLS = 5
@@ -89,7 +89,7 @@ def test_after_a_stall_no_command_above_the_caps_reaches_the_arm(
         rig.start_moving()
         stall(rig)
         reports += rig.finish_step()
-    figures = stream_figures(rig.recorded(), PERIOD_S)
+    figures = stream_metrics(rig.recorded(), PERIOD_S)
 
     assert rig.driver.state is DriverState.HOLD, rig.driver.fault
     assert [report.outcome for report in reports] == [Outcome.COMPLETED] * STALLS, [

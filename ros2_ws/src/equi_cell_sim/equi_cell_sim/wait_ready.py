@@ -11,7 +11,7 @@ import argparse
 import sys
 import time
 
-from ur_emulator.control_api import EmulatorClient
+from ur_emulator.client import EmulatorClient
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,7 +1,11 @@
-"""An emulator of the UR controller that unmodified ur_rtde talks to over TCP.
+"""An emulated Universal Robots controller that unmodified ur_rtde talks to over TCP.
 
-Layers, lowest first: wire formats (`rtde_wire`, `connections`), the controller's own state
-(`registers`, `safety_system`, `motions`, `arms`), the program that ur_rtde uploads, emulated
-natively (`control_program`), the servers (`rtde_server`, `dashboard`, `script_port`,
-`robotiq_server`, `control_api`), and the loop that joins them (`controller`, `main`).
+`controller` holds the state of the robot and the emulated control script, `protocols` the TCP
+servers, `robot` the loop that joins them, `arms` what moves, `main` the command line. Programs use
+`EmulatorProcess` to start an emulator and `EmulatorClient` to inject faults.
 """
+
+from ur_emulator.client import EmulatorClient, RequestError
+from ur_emulator.launching import EmulatorProcess, StartError, free_address
+
+__all__ = ["EmulatorClient", "EmulatorProcess", "RequestError", "StartError", "free_address"]

@@ -1,7 +1,7 @@
-"""What the controller drives: a light kinematic arm, or the physics of the training world.
+"""What the controller drives: the interface of an arm, and a light kinematic one.
 
-Both follow the controller's target joints and report measured joints, the force at the TCP and a
-gripper. They know nothing of programs, ports or safety.
+An arm follows the controller's target joints and reports measured joints and a gripper. It knows
+nothing of programs, ports or safety. Other packages add arms (entry points `ur_emulator.arms`).
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ class Arm(Protocol):
         """Let one controller period pass while the motors follow the target."""
 
     def place(self, joints_rad: FloatArray) -> None:
-        """Put the arm somewhere at rest: a person moved it by hand."""
+        """Put the arm somewhere at rest: a person moved it in freedrive."""
 
     def scene(self) -> dict[str, Any]:
-        """What lies in the cell, as plain data; empty where there is no world."""
+        """What lies in the cell, as plain data; empty where there is no scene."""
 
     def reset_scene(self, scene: dict[str, Any]) -> None:
-        """Arrange the world anew; refused by an arm that has none."""
+        """Replace the scene; refused by an arm that has none."""
 
     def close(self) -> None:
         """Release what the arm holds."""
 
 
 class SceneRefusedError(ValueError):
-    """A scene that this arm cannot show; says why."""
+    """A scene that this arm cannot set up; says why."""
 
 
 class KinematicGripper:
@@ -99,13 +99,13 @@ class KinematicGripper:
             self.stopped_by_contact = abs(remaining) > 1e-4
             return
         step = math.copysign(min(abs(remaining), self._speed_m_s * period_s), remaining)
-        wanted = self.opening_m + step
+        opening_m = self.opening_m + step
         width = self.object_width_m
         # An object placed while the fingers are narrower than it is not between them.
-        if width is not None and wanted < width <= self.opening_m:
-            wanted = width
+        if width is not None and opening_m < width <= self.opening_m:
+            opening_m = width
             self.stopped_by_contact = True
-        self.opening_m = wanted
+        self.opening_m = opening_m
 
 
 class KinematicArm:
@@ -121,26 +121,26 @@ class KinematicArm:
     def follow(self, target_rad: FloatArray, target_speeds: FloatArray, period_s: float) -> None:
         """First-order lag behind the target."""
         del target_speeds
-        share = 1.0 - math.exp(-period_s / self.LAG_S)
-        moved = self.joints_rad + share * (target_rad - self.joints_rad)
-        # Settle exactly, so that "at rest" is a fact and not a limit.
+        fraction = 1.0 - math.exp(-period_s / self.LAG_S)
+        moved = self.joints_rad + fraction * (target_rad - self.joints_rad)
+        # Settle exactly: a first-order lag alone would never be at rest.
         moved = np.where(np.abs(target_rad - moved) < 1e-9, target_rad, moved)
         self.speeds_rad_s = (moved - self.joints_rad) / period_s
         self.joints_rad = moved
         self.gripper.advance(period_s)
 
     def place(self, joints_rad: FloatArray) -> None:
-        """Move by hand."""
+        """Set joints, at rest."""
         self.joints_rad = np.array(joints_rad, dtype=np.float64)
         self.speeds_rad_s = np.zeros(6)
 
     def scene(self) -> dict[str, Any]:
-        """There is nothing but the arm."""
+        """Empty: there is nothing but the arm."""
         return {}
 
     def reset_scene(self, scene: dict[str, Any]) -> None:
-        """Refused: there is no world."""
-        raise SceneRefusedError("the kinematic arm has no world; start with --arm physics")
+        """Refused: there is no scene."""
+        raise SceneRefusedError("the kinematic arm has no scene; start with --arm physics")
 
     def close(self) -> None:
         """Nothing to release."""

@@ -1,18 +1,36 @@
-"""Numbers of the UR controller's interfaces: ports, versions, modes, safety bits."""
+"""Numbers of the UR controller's interfaces: ports, models, modes, safety bits."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
-RTDE_PORT = 30004
-DASHBOARD_PORT = 29999
-SCRIPT_PORTS = (30001, 30002, 30003)
-GRIPPER_PORT = 63352
-CONTROL_API_PORT = 29100
-"""Ours, not the robot's: fault injection and the recorder."""
-
 REGISTER_COUNT = 48
+
+
+@dataclass(frozen=True)
+class Ports:
+    """TCP ports of one emulated robot; the defaults are those of a real controller."""
+
+    rtde: int = 30004
+    dashboard: int = 29999
+    scripts: tuple[int, ...] = (30001, 30002, 30003)
+    gripper: int = 63352
+    control_api: int = 29100
+    """Fault injection and recorder: a port of the emulator's own, not of the robot's."""
+
+    @classmethod
+    def block(cls, base: int) -> Ports:
+        """Seven ports in a row: dashboard, three script ports, RTDE, gripper, control API.
+
+        Raises:
+            ValueError: the block does not fit into 1024 to 65535.
+        """
+        if not 1024 <= base <= 65529:
+            raise ValueError(
+                f"port base is {base}; the seven ports from it on must lie in 1024 to 65535"
+            )
+        return cls(base + 4, base, (base + 1, base + 2, base + 3), base + 5, base + 6)
 
 
 class Service(str, enum.Enum):
@@ -26,24 +44,25 @@ class Service(str, enum.Enum):
 
 
 @dataclass(frozen=True)
-class Series:
-    """What a controller generation reports and at which rate it works."""
+class RobotModel:
+    """What a controller reports about itself, and at which rate it works."""
 
     name: str
     version: tuple[int, int, int, int]
     rate_hz: int
-    robot_model: str
+    dashboard_name: str
     serial_number: str
 
     @property
     def polyscope_version(self) -> str:
-        """Answer to the dashboard's question for the version."""
+        """Answer to the dashboard command PolyscopeVersion."""
         return "URSoftware " + ".".join(str(part) for part in self.version) + " (Jun 01 2022)"
 
 
-SERIES = {
-    "cb3": Series("cb3", (3, 15, 8, 106339), 125, "UR5", "20133500000"),
-    "e-series": Series("e-series", (5, 11, 10, 1010157), 500, "UR5", "20185500000"),
+# Both move the UR5's arm: the links of a UR5e differ by up to 7 cm (see README.md).
+MODELS = {
+    "ur5": RobotModel("ur5", (3, 15, 8, 106339), 125, "UR5", "20133500000"),
+    "ur5e": RobotModel("ur5e", (5, 11, 10, 1010157), 500, "UR5", "20185500000"),
 }
 
 

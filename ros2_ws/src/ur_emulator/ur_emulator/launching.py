@@ -1,4 +1,4 @@
-"""Starts emulated robots for tests, benchmarks and reports, and ends exactly those."""
+"""Starts emulators for tests and benchmarks, and ends exactly those."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from ur_emulator.constants import CONTROL_API_PORT, RTDE_PORT
-from ur_emulator.control_api import EmulatorClient
+from ur_emulator.client import EmulatorClient
+from ur_emulator.constants import Ports
 
+EMULATOR_MODULE = "ur_emulator.main"
 _START_TIMEOUT_S = 120.0
 
 
 class StartError(RuntimeError):
-    """The emulator did not come up; carries what it wrote."""
+    """The emulator did not start; carries the reason and the command."""
 
 
 def free_address() -> str:
@@ -28,7 +29,7 @@ def free_address() -> str:
         address = f"127.{rng.randint(1, 254)}.{rng.randint(0, 254)}.{rng.randint(2, 254)}"
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             try:
-                probe.bind((address, RTDE_PORT))
+                probe.bind((address, Ports.rtde))
             except OSError:
                 continue
             return address
@@ -36,26 +37,37 @@ def free_address() -> str:
 
 
 class EmulatorProcess:
-    """One emulated robot in its own process; a context manager."""
+    """One emulated robot in its own process; a context manager.
+
+    Args:
+        model: `ur5` or `ur5e`.
+        arm: `kinematic`, or one that another package adds.
+        delay_scale: factor on the controller's delays; 1 for those of the real one.
+        realtime: ask for real-time priority.
+        address: loopback address; a free one if not given.
+        port_base: seven ports from here on instead of the real ones; ur_rtde needs the real ones.
+        scene_file: where the physics arm shows its shapes to simulated cameras.
+    """
 
     def __init__(
         self,
         *,
+        model: str = "ur5",
         arm: str = "kinematic",
-        series: str = "cb3",
         delay_scale: float = 0.05,
         realtime: bool = True,
         address: str | None = None,
+        port_base: int | None = None,
         scene_file: Path | None = None,
     ) -> None:
         self.address = address or free_address()
+        self.ports = Ports() if port_base is None else Ports.block(port_base)
         self._command = [
-            sys.executable,
-            "-m",
-            "ur_emulator.main",
-            *("--address", self.address, "--arm", arm, "--series", series),
+            *(sys.executable, "-m", EMULATOR_MODULE),
+            *("--address", self.address, "--arm", arm, "--model", model),
             *("--delay-scale", str(delay_scale)),
             *(("--realtime",) if realtime else ()),
+            *(() if port_base is None else ("--port-base", str(port_base))),
             *(("--scene-file", str(scene_file)) if scene_file else ()),
         ]
         self._process: subprocess.Popen[bytes] | None = None
@@ -68,14 +80,14 @@ class EmulatorProcess:
         deadline_s = time.monotonic() + _START_TIMEOUT_S
         while True:
             try:
-                self.api = EmulatorClient(self.address, timeout_s=30.0)
+                self.api = EmulatorClient(self.address, 30.0, self.ports.control_api)
                 return self
             except OSError as error:
                 if self._process.poll() is not None or time.monotonic() > deadline_s:
                     self.__exit__(None, None, None)
                     raise StartError(
-                        f"no emulator on {self.address}:{CONTROL_API_PORT} ({error}); "
-                        f"run by hand to see why: {' '.join(self._command[1:])}"
+                        f"no emulator on {self.address}:{self.ports.control_api} ({error}); "
+                        f"run by hand to see why: {' '.join(self._command)}"
                     ) from error
                 time.sleep(0.05)
 

@@ -1,184 +1,70 @@
-"""`equi-ur-emulator`: one emulated robot in a process of its own, on one loopback address."""
+"""`ur-emulator`: one emulated UR controller in a process of its own, on one loopback address."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
-from equi_core.motion.realtime import raise_priority
 from ur_emulator.arms import Arm, KinematicArm
-from ur_emulator.constants import (
-    CONTROL_API_PORT,
-    DASHBOARD_PORT,
-    GRIPPER_PORT,
-    RTDE_PORT,
-    SCRIPT_PORTS,
-    SERIES,
-    Series,
-    Service,
-)
-from ur_emulator.control_api import ControlSession
-from ur_emulator.controller.controller import Controller
+from ur_emulator.constants import MODELS, Ports, RobotModel
 from ur_emulator.controller.safety_system import Delays
-from ur_emulator.protocols.connections import Connection, Network, Session
-from ur_emulator.protocols.dashboard import DashboardSession
-from ur_emulator.protocols.robotiq_server import RobotiqSession, RobotiqUnit
-from ur_emulator.protocols.rtde_server import RtdeSession
-from ur_emulator.protocols.script_port import ScriptSession
+from ur_emulator.robot import EmulatedRobot
 
 _LOG = logging.getLogger(__name__)
 
-# A controller runs every one of its cycles. A loop that was held up runs the missed ones at once,
-# one after the other; only a loop later than this gives them up, and counts and dates the loss.
-_MOST_CATCH_UP_S = 1.0
-_ACTIVATION_S = 2.5
 _REALTIME_PRIORITY = 10
 # Packages add arms of their own as entry points of this group: (rate_hz, scene_file) -> Arm.
 ARM_GROUP = "ur_emulator.arms"
-
-
-class EmulatedRobot:
-    """Controller, gripper and ports of one robot, and the loop that runs them."""
-
-    def __init__(self, address: str, series: Series, arm: Arm, delays: Delays) -> None:
-        self.network = Network(address)
-        self.controller = Controller(series, arm, delays)
-        self._delays = delays
-        activation_s = _ACTIVATION_S * delays.unlock_s / Delays().unlock_s
-        self._robotiq = RobotiqUnit(arm.gripper, activation_s)
-        self._boot_until_s: float | None = None
-        self._stop = False
-        self._cycles = 0
-        self._late_cycles = 0
-        self._lost_cycles = 0
-        self._worst_late_s = 0.0
-        self._declare_ports()
-        self.network.open()
-
-    def run(self) -> None:
-        """Serve until asked to stop; absolute deadlines on the monotonic clock."""
-        period_s = self.controller.period_s
-        deadline_s = time.monotonic() + period_s
-        try:
-            while not self._stop:
-                while (left_s := deadline_s - time.monotonic()) > 0:
-                    self.network.poll(left_s)
-                self.network.poll(0.0)
-                self._note_lateness(time.monotonic() - deadline_s)
-                self._cycle()
-                deadline_s += period_s
-                behind_s = time.monotonic() - deadline_s
-                if behind_s > _MOST_CATCH_UP_S:
-                    lost = int(behind_s / period_s)
-                    self._lost_cycles += lost
-                    # The clock of a controller does not stand still because nobody looked at it.
-                    self.controller.timestamp_s += lost * period_s
-                    deadline_s += lost * period_s
-        finally:
-            self.network.close()
-            self.controller.arm.close()
-
-    def restart(self, boot_s: float | None) -> None:
-        """Power-cycle: every connection drops, ports are dead until the controller has booted."""
-        self.network.shut(keep=Service.CONTROL_API)
-        wait_s = self._delays.boot_s if boot_s is None else float(boot_s)
-        self._boot_until_s = time.monotonic() + wait_s
-        self.controller.boot(powered=False)
-
-    def statistics(self) -> dict[str, Any]:
-        """Cycles run, late by more than half a period, given up, and the worst lateness."""
-        return {
-            "cycles": self._cycles,
-            "late_cycles": self._late_cycles,
-            "lost_cycles": self._lost_cycles,
-            "worst_late_ms": self._worst_late_s * 1e3,
-        }
-
-    def request_shutdown(self) -> None:
-        """Leave the loop after this cycle."""
-        self._stop = True
-
-    def _cycle(self) -> None:
-        if self._boot_until_s is not None and time.monotonic() >= self._boot_until_s:
-            self._boot_until_s = None
-            self.network.open(but=Service.CONTROL_API)
-        self._publish()
-        self.controller.cycle()
-        self._robotiq.advance(self.controller.period_s)
-        self.network.pump()
-
-    def _publish(self) -> None:
-        """Send the state at the beginning of this cycle, before anything is computed.
-
-        A client that has it knows that what it sent before is being read, and has the whole period
-        to answer.
-        """
-        sessions = self.network.sessions(Service.RTDE)
-        if not sessions:
-            return
-        values = self.controller.variables()
-        message, self.controller.message = self.controller.message, None
-        for session in sessions:
-            if isinstance(session, RtdeSession):
-                if message is not None:
-                    session.send_text(message)
-                session.publish(values)
-        self.network.pump()
-
-    def _note_lateness(self, late_s: float) -> None:
-        self._cycles += 1
-        self._worst_late_s = max(self._worst_late_s, late_s)
-        if late_s > self.controller.period_s / 2:
-            self._late_cycles += 1
-
-    def _declare_ports(self) -> None:
-        serve = self.network.serve
-        serve(Service.RTDE, RTDE_PORT, lambda c: RtdeSession(c, self.controller))
-        serve(Service.DASHBOARD, DASHBOARD_PORT, lambda c: DashboardSession(c, self.controller))
-        for port in SCRIPT_PORTS:
-            serve(Service.SCRIPT, port, self._script_session)
-        serve(Service.GRIPPER, GRIPPER_PORT, lambda c: RobotiqSession(c, self._robotiq))
-        serve(Service.CONTROL_API, CONTROL_API_PORT, lambda c: ControlSession(c, self))
-
-    def _script_session(self, connection: Connection) -> Session:
-        return ScriptSession(connection, self.controller)
+# Values of the former option --series.
+_MODEL_OF_SERIES = {"cb3": "ur5", "e-series": "ur5e"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of `equi-ur-emulator`."""
+    """Entry point of `ur-emulator`."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(
         level=logging.DEBUG if options.verbose else logging.INFO,
         format="%(asctime)s emulator " + options.address + " %(message)s",
     )
     if options.realtime:
-        _LOG.info("running at %s priority", raise_priority(_REALTIME_PRIORITY).value)
-    series = SERIES[options.series]
+        _LOG.info("running at %s priority", _raise_priority())
     try:
-        arm = _make_arm(options, series)
+        model = _model(options.model)
+        ports = Ports() if options.port_base is None else Ports.block(options.port_base)
+        arm = _make_arm(options, model)
         delays = Delays().scaled(options.delay_scale)
-        robot = EmulatedRobot(options.address, series, arm, delays)
+        robot = EmulatedRobot(options.address, ports, model, arm, delays)
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"equi-ur-emulator: {error}\n")
+        sys.stderr.write(f"ur-emulator: {error}\n")
         return 2
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: robot.request_shutdown())
-    version = ".".join(str(part) for part in series.version)
     _LOG.info(
-        "ready: %s %s at %d Hz, %s arm", series.robot_model, version, series.rate_hz, options.arm
+        "ready: %s, PolyScope %s at %d Hz, %s arm, RTDE on port %d",
+        model.name,
+        ".".join(str(part) for part in model.version),
+        model.rate_hz,
+        options.arm,
+        ports.rtde,
     )
     robot.run()
     return 0
 
 
-def _make_arm(options: argparse.Namespace, series: Series) -> Arm:
+def _model(name: str) -> RobotModel:
+    model = MODELS.get(_MODEL_OF_SERIES.get(name, name))
+    if model is None:
+        raise ValueError(f"model is '{name}'; emulated are: {', '.join(MODELS)}")
+    return model
+
+
+def _make_arm(options: argparse.Namespace, model: RobotModel) -> Arm:
     if options.arm == "kinematic":
         return KinematicArm()
     found = entry_points(group=ARM_GROUP, name=options.arm)
@@ -189,20 +75,55 @@ def _make_arm(options: argparse.Namespace, series: Series) -> Arm:
             f"A package adds one as an entry point of the group {ARM_GROUP}"
         )
     make: Callable[[int, Path | None], Arm] = next(iter(found)).load()
-    return make(series.rate_hz, options.scene_file)
+    return make(model.rate_hz, options.scene_file)
+
+
+def _raise_priority() -> str:
+    """Ask for the priority of a controller; says what was granted, and never fails."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_REALTIME_PRIORITY))
+        return "real-time"
+    except (AttributeError, OSError):  # not Linux, or not permitted: see `ulimit -r`
+        pass
+    try:
+        return f"raised (nice {os.nice(-10)})"
+    except OSError:
+        return "normal"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="equi-ur-emulator",
+        prog="ur-emulator",
         description=__doc__,
-        epilog="Example: ros2 run equi_cell_sim equi-ur-emulator --address 127.0.0.2 --arm physics",
+        epilog="Example: ur-emulator --address 127.0.0.2 --model ur5 --delay-scale 0.05",
     )
-    parser.add_argument("--address", default="127.0.0.2", help="loopback address of this robot")
     parser.add_argument(
-        "--arm", default="kinematic", help="kinematic (no contact), or one that a package adds"
+        "--address",
+        default="127.0.0.2",
+        help="loopback address of this robot (127.x.x.x); each robot needs its own. "
+        "Default: %(default)s",
     )
-    parser.add_argument("--series", choices=tuple(SERIES), default="cb3")
+    parser.add_argument(
+        "--model",
+        "--series",
+        default="ur5",
+        help="ur5 (CB3 controller 3.15, 125 Hz) or ur5e (e-Series controller 5.11, 500 Hz, with "
+        "the arm of the ur5); --series cb3 and --series e-series are the old names. "
+        "Default: %(default)s",
+    )
+    parser.add_argument(
+        "--port-base",
+        type=int,
+        help="use seven ports in a row from here on (dashboard, three script ports, RTDE, "
+        "gripper, control API) instead of the real ones. ur_rtde cannot connect to these: its "
+        "ports are fixed",
+    )
+    parser.add_argument(
+        "--arm",
+        default="kinematic",
+        help="kinematic (no masses, no contacts), or one that another package adds. "
+        "Default: %(default)s",
+    )
     parser.add_argument(
         "--delay-scale",
         type=float,
@@ -212,12 +133,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scene-file",
         type=Path,
-        help="physics arm: file in which cameras find the shapes of this moment",
+        help="physics arm: file in which simulated cameras find the current shapes",
     )
     parser.add_argument(
         "--realtime", action="store_true", help="ask for real-time priority, as a controller has"
     )
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--verbose", action="store_true", help="log every connection")
     return parser
 
 

@@ -17,7 +17,7 @@ from equi_system_tests.faults.fault_case import FaultCase, FaultResult, on_a_rig
 from equi_system_tests.faults.killed_driver import driver_killed
 from equi_system_tests.faults.recording import (
     keeps_caps,
-    stream_figures,
+    stream_metrics,
     tcp_positions_m,
     travel_after,
 )
@@ -34,7 +34,7 @@ _STEPS_DOWN = 4
 def resume_motion_mm(rig: Rig) -> float:
     """Move the arm by hand, recover, reset, activate, and see whether it moves by itself."""
     rig.recover_robot()
-    rig.emulator.api.request("hand_move", dxyz_m=list(HAND_MOVE_M))
+    rig.emulator.api.request("freedrive_move", dxyz_m=list(HAND_MOVE_M))
     rig.wait_for_standstill()
     rig.record()
     rig.reset_fault()
@@ -146,7 +146,7 @@ def _packages_lost(rig: Rig) -> FaultResult:
     travel = travel_after(rows, instant_s)
     completed = [report.outcome for report in reports] == [Outcome.COMPLETED] * 2
     period_s = float(rig.driver.last["period_s"])
-    kept = keeps_caps(stream_figures(rows, period_s), rig.config.servo.limits)
+    kept = keeps_caps(stream_metrics(rows, period_s), rig.config.servo.limits)
     seen = f"{rig.driver.state.name}, steps {'completed' if completed else 'NOT completed'}"
     return FaultResult(
         _PACKAGES_LOST,

@@ -59,7 +59,7 @@ def travel_after(rows: NDArray[np.void], instant_s: float) -> Travel:
 
 
 @dataclass(frozen=True)
-class StreamFigures:
+class StreamMetrics:
     """The servo stream as the controller received it."""
 
     cycles: int
@@ -80,19 +80,19 @@ class StreamFigures:
     """Longest run of such cycles."""
 
 
-def stream_figures(rows: NDArray[np.void], period_s: float) -> StreamFigures:
+def stream_metrics(rows: NDArray[np.void], period_s: float) -> StreamMetrics:
     """Figures of the cycles in which servo poses were streamed."""
     stream = rows[rows["command"] == SERVO_L]
     if len(stream) < 10:
         raise ValueError("the recording holds no servo stream")
     written_s = _write_times_s(stream)
     gaps_s = np.diff(written_s)
-    positions = stream["wish"][:, :3]
+    positions = stream["commanded"][:, :3]
     steps = np.diff(positions, axis=0)
     speed = np.linalg.norm(steps, axis=1) / period_s
     acceleration, holds = _path_acceleration(positions, period_s)
-    error_m = np.linalg.norm(stream["wish"][:, :3] - stream["actual_tcp"][:, :3], axis=1)
-    return StreamFigures(
+    error_m = np.linalg.norm(stream["commanded"][:, :3] - stream["actual_tcp"][:, :3], axis=1)
+    return StreamMetrics(
         cycles=len(stream),
         rate_hz=float(len(gaps_s) / (written_s[-1] - written_s[0])),
         p99_period_ms=float(np.percentile(gaps_s, 99)) * 1e3,
@@ -140,7 +140,7 @@ def _path_acceleration(
     return acceleration, np.where(moving, waits, 0)
 
 
-def keeps_caps(figures: StreamFigures, limits: SafetyLimits) -> bool:
+def keeps_caps(figures: StreamMetrics, limits: SafetyLimits) -> bool:
     """Whether no command that reached the controller was above the caps."""
     return (
         figures.max_command_speed_m_s <= limits.max_speed_m_s

@@ -22,7 +22,7 @@ from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import Phase
 from equi_core.motion.safety import SafetyLimits
-from ur_emulator.constants import DASHBOARD_PORT
+from ur_emulator.constants import Ports
 from ur_emulator.launching import EmulatorProcess
 
 EPISODE = "rehearsal"
@@ -76,11 +76,11 @@ class Rig:
         self,
         *,
         arm: str = "kinematic",
-        series: str = "cb3",
+        model: str = "ur5",
         servo_silence_s: float = DriverConfig.servo_silence_s,
         **servo: Any,
     ) -> None:
-        self.emulator = EmulatorProcess(arm=arm, series=series)
+        self.emulator = EmulatorProcess(arm=arm, model=model)
         self._servo_settings = servo
         self._servo_silence_s = servo_silence_s
         self.driver: Driver
@@ -239,7 +239,7 @@ class Rig:
 
     def dashboard(self, command: str) -> str:
         """One dashboard command."""
-        with socket.create_connection((self.emulator.address, DASHBOARD_PORT), 5.0) as client:
+        with socket.create_connection((self.emulator.address, Ports.dashboard), 5.0) as client:
             reader = client.makefile("r")
             reader.readline()
             client.sendall(command.encode() + b"\n")

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from equi_system_tests.faults.recording import gaps_longer_than, keeps_caps, stream_figures
+from equi_system_tests.faults.recording import gaps_longer_than, keeps_caps, stream_metrics
 from equi_system_tests.faults.rig import Rig
 from equi_system_tests.faults.scheduler_stalls import StallWatch
-from ur_emulator.constants import SERIES
+from ur_emulator.constants import MODELS
 
 MAX_GAP_PERIODS = 3
 """Longest pause in the stream that the design allows."""
@@ -27,8 +27,8 @@ def run(options: list[str]) -> dict[str, object]:
     parsed = _parser().parse_args(options)
     console = Console(stderr=True)
     with (
-        StallWatch(1.0 / SERIES[parsed.series].rate_hz) as machine,
-        Rig(arm=parsed.arm, series=parsed.series) as rig,
+        StallWatch(1.0 / MODELS[parsed.model].rate_hz) as machine,
+        Rig(arm=parsed.arm, model=parsed.model) as rig,
         Progress(console=console) as progress,
     ):
         rig.take_over()
@@ -55,7 +55,7 @@ def run(options: list[str]) -> dict[str, object]:
         loop = rig.emulator.api.status()["loop"]
         servo = rig.driver.last
         period_s = float(servo["period_s"])
-        figures = stream_figures(rows, period_s)
+        figures = stream_metrics(rows, period_s)
         gaps = gaps_longer_than(rows, MAX_GAP_PERIODS * period_s)
         # What is left of a gap while no processor was away is the program's own.
         own = [gap for gap in gaps if stalls.running_s(gap) > MAX_GAP_PERIODS * period_s]
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--arm", choices=("kinematic", "physics"), default="physics")
-    parser.add_argument("--series", choices=("cb3", "e-series"), default="cb3")
+    parser.add_argument("--model", choices=tuple(MODELS), default="ur5")
     return parser
 
 

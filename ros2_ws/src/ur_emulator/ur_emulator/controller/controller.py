@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ur_emulator.arms import Arm
-from ur_emulator.constants import (
-    JOINT_MODE_POWER_OFF,
-    JOINT_MODE_RUNNING,
-    RobotMode,
-    RuntimeState,
-    SafetyMode,
-    Series,
-)
+from ur_emulator.constants import RobotModel, RuntimeState, SafetyMode
 from ur_emulator.controller import frames
 from ur_emulator.controller.control_program import ControlProgram, ProgramError, Thread
 from ur_emulator.controller.motions import JointSpeedError, Stop, TargetState
+from ur_emulator.controller.output_variables import tcp_variables
 from ur_emulator.controller.recorder import Recorder
 from ur_emulator.controller.registers import Registers
 from ur_emulator.controller.safety_system import Delays, SafetySystem
@@ -33,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 # Time from the last byte of an upload to the running program: lets the client's register clear,
 # which travels on another socket, arrive first.
 PROGRAM_START_DELAY_S = 0.03
-# How the arm brakes when its program ends: a guess on the cautious (long) side [rad/s2].
+# Deceleration when a program ends: a guess on the cautious (long) side [rad/s2].
 PROGRAM_END_DECELERATION = 4.0
 # Category-0 stopping times of the UR5 at full speed and reach, as decelerations [rad/s2].
 STOP_DECELERATION = np.array([13.0, 6.0, 19.0, 19.0, 19.0, 19.0])
@@ -44,17 +37,17 @@ COLLISION_LAG_M = 0.06
 class Controller:
     """State of one emulated robot; knows nothing of sockets."""
 
-    def __init__(self, series: Series, arm: Arm, delays: Delays) -> None:
-        self.series = series
+    def __init__(self, model: RobotModel, arm: Arm, delays: Delays) -> None:
+        self.model = model
         self.arm = arm
-        self.period_s = 1.0 / series.rate_hz
+        self.period_s = 1.0 / model.rate_hz
         self.recorder = Recorder()
         self.events: list[str] = []
         self._delays = delays
         self.boot(powered=True)
 
     def boot(self, *, powered: bool) -> None:
-        """Begin anew, as after switching on; the arm stays where it is."""
+        """Start from scratch, as after switching on; the arm stays where it is."""
         self.registers = Registers()
         self.safety = SafetySystem(self._delays, time.monotonic(), powered=powered)
         self.target = TargetState(self.arm.joints_rad.copy(), self.arm.speeds_rad_s.copy())
@@ -65,10 +58,10 @@ class Controller:
         self.message: str | None = None
         self._program: ControlProgram | None = None
         # An arm that loses its power while it moves is stopped by its brakes.
-        self._brake: Stop | None = Stop(self.target, joint_deceleration=STOP_DECELERATION)
+        self._stop_motion: Stop | None = Stop(self.target, joint_deceleration=STOP_DECELERATION)
         self._upload: tuple[float, Upload] | None = None
 
-    # What the program asks of its host -----------------------------------------------------------
+    # What the program uses (`Host`) -------------------------------------------------------------
 
     def measured_joints(self) -> FloatArray:
         """Measured joints (6,)."""
@@ -79,12 +72,12 @@ class Controller:
         return self.arm.speeds_rad_s
 
     def trigger_protective_stop(self, cause: str) -> None:
-        """Brake, pause the program, latch."""
+        """Decelerate, pause the program, latch."""
         self._event(f"protective stop: {cause}")
         self.safety.protective_stop(time.monotonic())
         if self.runtime_state is RuntimeState.PLAYING:
             self.runtime_state = RuntimeState.PAUSED
-        self._brake = Stop(self.target, joint_deceleration=STOP_DECELERATION)
+        self._stop_motion = Stop(self.target, joint_deceleration=STOP_DECELERATION)
 
     def is_pose_safe(self, base_from_tcp: FloatArray) -> bool:
         """Reachable, and above the plane of the table."""
@@ -96,16 +89,16 @@ class Controller:
             return False
         return True
 
-    # What servers and operators ask ------------------------------------------------------------
+    # What servers and operators use -------------------------------------------------------------
 
     def emergency_stop(self) -> None:
-        """The red button goes down: brake, stop the program, cut power."""
+        """Emergency stop pressed: decelerate, stop the program, cut power."""
         self._event("emergency stop")
         self.safety.emergency_stop(time.monotonic())
         self._end_program("emergency stop", STOP_DECELERATION)
 
     def release_emergency_stop(self) -> bool:
-        """The red button comes out; the arm stays without power."""
+        """Emergency stop released; the arm stays without power."""
         return self.safety.release_emergency_stop(time.monotonic())
 
     def upload(self, upload: Upload) -> None:
@@ -123,14 +116,14 @@ class Controller:
         if self.runtime_state is not RuntimeState.PLAYING:
             return False
         self.runtime_state = RuntimeState.PAUSED
-        self._brake = Stop(self.target, joint_deceleration=PROGRAM_END_DECELERATION)
+        self._stop_motion = Stop(self.target, joint_deceleration=PROGRAM_END_DECELERATION)
         return True
 
     def resume_program(self) -> bool:
-        """Resume a paused program, which goes on with what it was doing; False if there is none."""
+        """Resume a paused program where it was; False if there is none."""
         if self.runtime_state is RuntimeState.PAUSED and self.safety.normal and self._program:
             self.runtime_state = RuntimeState.PLAYING
-            self._brake = None
+            self._stop_motion = None
             return True
         return False
 
@@ -144,18 +137,18 @@ class Controller:
         """Whether the program streams servo targets."""
         return self._program is not None and self._program.thread is Thread.SERVO
 
-    def move_by_hand(self, joints_rad: FloatArray) -> bool:
-        """Put the arm elsewhere, as a person in free-drive does; refused while a program plays."""
+    def move_in_freedrive(self, joints_rad: FloatArray) -> bool:
+        """Put the arm elsewhere, as a person does in freedrive; refused while a program plays."""
         if self.runtime_state is RuntimeState.PLAYING:
             return False
         self.arm.place(joints_rad)
         self.target.joints_rad = joints_rad.copy()
         self.target.rest()
-        self._brake = None
-        self._event("moved by hand")
+        self._stop_motion = None
+        self._event("moved in freedrive")
         return True
 
-    # One period ----------------------------------------------------------------------------------
+    # One period ---------------------------------------------------------------------------------
 
     def cycle(self) -> None:
         """Let one controller period pass."""
@@ -165,8 +158,10 @@ class Controller:
         self._start_uploaded(now_s)
         if self.runtime_state is RuntimeState.PLAYING:
             self._run_program(now_s)
-        elif self._brake is not None and self._brake.advance(self.target, self.period_s, 1.0):
-            self._brake = None
+        elif self._stop_motion is not None and self._stop_motion.advance(
+            self.target, self.period_s, 1.0
+        ):
+            self._stop_motion = None
         self.arm.follow(self.target.joints_rad, self.target.speeds_rad_s, self.period_s)
         self._stop_on_collision()
         self._record(now_s)
@@ -180,10 +175,10 @@ class Controller:
             self._event(f"program '{upload.name}' not started: robot is not ready")
             return
         if upload.is_control_script:
-            # A new program finds the arm where it is, and brakes nothing.
+            # A new program starts from where the arm is, at rest.
             self.target.joints_rad = self._settled_target()
             self.target.rest()
-            self._brake = None
+            self._stop_motion = None
             self._program = ControlProgram(self, upload.register_offset, upload.path)
             self.runtime_state = RuntimeState.PLAYING
             self.registers.input_int_written_s[self._program.watchdog_register] = now_s
@@ -216,32 +211,32 @@ class Controller:
             self.trigger_protective_stop(str(error))
         else:
             if ended:
-                self._end_program("asked by the client", PROGRAM_END_DECELERATION)
+                self._end_program("requested by the client", PROGRAM_END_DECELERATION)
 
     def _end_program(self, cause: str, deceleration: float | FloatArray) -> None:
         self._program = None
         self.runtime_state = RuntimeState.STOPPED
-        self._brake = Stop(self.target, joint_deceleration=deceleration)
+        self._stop_motion = Stop(self.target, joint_deceleration=deceleration)
         _LOG.info("program ended: %s", cause)
 
     def _stop_on_collision(self) -> None:
         if self.safety.safety_mode is not SafetyMode.NORMAL:
             return
         tcp = self.target.flange_from_tcp
-        wanted = frames.base_from_tcp(self.target.joints_rad, tcp)[:3, 3]
+        goal = frames.base_from_tcp(self.target.joints_rad, tcp)[:3, 3]
         reached = frames.base_from_tcp(self.arm.joints_rad, tcp)[:3, 3]
-        lag_m = wanted - reached
+        lag_m = goal - reached
         if float(np.linalg.norm(lag_m)) > COLLISION_LAG_M:
             behind = ", ".join(f"{value * 1e3:.0f}" for value in lag_m)
             self.trigger_protective_stop(f"collision: the arm is ({behind}) mm from its target")
             self.target.joints_rad = self.arm.joints_rad.copy()
             self.target.rest()
-            self._brake = None
+            self._stop_motion = None
 
     def _record(self, now_s: float) -> None:
         if not self.recorder.active:
             return
-        variables = self._poses()
+        variables = tcp_variables(self.target, self.arm)
         offset = self._program.watchdog_register if self._program is not None else 0
         self.recorder.add(
             (
@@ -264,70 +259,3 @@ class Controller:
         _LOG.info("%s", text)
         self.events.append(f"{self.timestamp_s:.3f} {text}")
         del self.events[:-200]
-
-    # What RTDE publishes -------------------------------------------------------------------------
-
-    def _poses(self) -> dict[str, Any]:
-        tcp = self.target.flange_from_tcp
-        joints, speeds = self.arm.joints_rad, self.arm.speeds_rad_s
-        return {
-            "actual_TCP_pose": frames.pose_of(frames.base_from_tcp(joints, tcp)).tolist(),
-            "actual_TCP_speed": (frames.jacobian(joints, tcp) @ speeds).tolist(),
-            "target_TCP_pose": frames.pose_of(self.target.tcp()).tolist(),
-            "target_TCP_speed": (
-                frames.jacobian(self.target.joints_rad, tcp) @ self.target.speeds_rad_s
-            ).tolist(),
-        }
-
-    def variables(self) -> dict[str, Any]:
-        """Every output variable of this cycle under its RTDE name."""
-        zero6 = [0.0] * 6
-        powered = self.safety.robot_mode is RobotMode.RUNNING
-        playing = self.runtime_state is RuntimeState.PLAYING
-        joint_mode = JOINT_MODE_RUNNING if powered else JOINT_MODE_POWER_OFF
-        values: dict[str, Any] = self.registers.output_variables()
-        values.update(self._poses())
-        values.update(
-            timestamp=self.timestamp_s,
-            target_q=self.target.joints_rad.tolist(),
-            target_qd=self.target.speeds_rad_s.tolist(),
-            target_qdd=zero6,
-            target_current=zero6,
-            target_moment=zero6,
-            actual_q=self.arm.joints_rad.tolist(),
-            actual_qd=self.arm.speeds_rad_s.tolist(),
-            actual_qdd=zero6,
-            actual_current=zero6,
-            actual_moment=zero6,
-            joint_control_output=zero6,
-            actual_TCP_force=zero6,
-            joint_temperatures=[30.0] * 6,
-            actual_joint_voltage=[48.0] * 6,
-            payload_inertia=zero6,
-            ft_raw_wrench=zero6,
-            actual_tool_accelerometer=[0.0, 0.0, -9.81],
-            payload_cog=self.payload_cog_m.tolist(),
-            payload=self.payload_kg,
-            joint_mode=[joint_mode] * 6,
-            robot_mode=int(self.safety.robot_mode),
-            safety_mode=int(self.safety.safety_mode),
-            actual_digital_input_bits=0,
-            actual_digital_output_bits=self.registers.digital_outputs,
-            runtime_state=int(self.runtime_state),
-            robot_status_bits=int(powered) | int(playing) << 1,
-            safety_status_bits=self.safety.status_bits,
-            output_bit_registers0_to_31=0,
-            output_bit_registers32_to_63=0,
-            actual_execution_time=0.0,
-            speed_scaling=self.registers.speed_slider if playing else 0.0,
-            target_speed_fraction=self.registers.speed_slider,
-            actual_momentum=0.0,
-            actual_main_voltage=48.0,
-            actual_robot_voltage=48.0,
-            actual_robot_current=0.5,
-            standard_analog_input0=0.0,
-            standard_analog_input1=0.0,
-            standard_analog_output0=0.0,
-            standard_analog_output1=0.0,
-        )
-        return values

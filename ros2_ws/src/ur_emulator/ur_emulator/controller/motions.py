@@ -1,13 +1,14 @@
 """How the controller's target joints move: moves, servoing, speed commands and stops.
 
 Each motion advances a `TargetState` by one controller cycle. The shapes are trapezoids and a
-first-order servo lag: documented behaviour and fair guesses, not UR's own laws (`emulator.md`
-says which is which).
+first-order servo lag: documented behaviour and guesses, not UR's own algorithms (the README's
+conformance table says which is which).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,7 +21,7 @@ from ur_emulator.controller import frames
 FloatArray = NDArray[np.float64]
 
 JOINT_SPEED_LIMIT_RAD_S = math.pi
-# A servo target further away than a tenth of a turn is a mistake of the sender.
+# A servo target further away than this is a mistake of the sender.
 SERVO_JUMP_LIMIT_RAD = 0.6
 
 
@@ -51,7 +52,7 @@ class TargetState:
         self.speeds_rad_s = speeds_rad_s
 
     def rest(self) -> None:
-        """Stand still where it is."""
+        """Stop where it is."""
         self.speeds_rad_s = np.zeros(6)
 
     def tcp(self) -> FloatArray:
@@ -80,136 +81,144 @@ class Trapezoid:
         self.duration_s = self._ramp_s + distance / self._speed
 
     def fraction(self, time_s: float) -> float:
-        """Share of the way covered at a time [s]."""
+        """Fraction of the path covered at a time [s]."""
         if time_s >= self.duration_s:
             return 1.0
         left_s = self.duration_s - time_s
         if time_s < self._ramp_s:
-            way = self._acceleration * time_s**2 / 2
+            path = self._acceleration * time_s**2 / 2
         elif left_s < self._ramp_s:
-            way = self._distance - self._acceleration * left_s**2 / 2
+            path = self._distance - self._acceleration * left_s**2 / 2
         else:
-            way = self._speed * (time_s - self._ramp_s / 2)
-        return way / self._distance
+            path = self._speed * (time_s - self._ramp_s / 2)
+        return path / self._distance
 
 
 class JointMove:
-    """movej: every joint arrives together; the one with the longest way sets the pace."""
+    """movej: every joint arrives together; the one with the longest path sets the duration."""
 
     def __init__(
         self, target: TargetState, goal_rad: FloatArray, speed: float, acceleration: float
     ) -> None:
         self._start, self._goal = target.joints_rad.copy(), goal_rad
-        way = float(np.abs(goal_rad - self._start).max())
-        self._profile = Trapezoid(way, min(speed, JOINT_SPEED_LIMIT_RAD_S), acceleration)
+        distance = float(np.abs(goal_rad - self._start).max())
+        self._profile = Trapezoid(distance, min(speed, JOINT_SPEED_LIMIT_RAD_S), acceleration)
         self._time_s = 0.0
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
         """Advance by one cycle."""
         self._time_s += period_s * speed_scale
-        share = self._profile.fraction(self._time_s)
-        target.advance_to(self._start + share * (self._goal - self._start), period_s)
-        return share >= 1.0
+        fraction = self._profile.fraction(self._time_s)
+        target.advance_to(self._start + fraction * (self._goal - self._start), period_s)
+        return fraction >= 1.0
 
 
 class LinearMove:
-    """movel: the TCP goes straight, its orientation turns evenly along the way."""
+    """movel: the TCP goes straight and rotates evenly along the line."""
 
     def __init__(
         self, target: TargetState, goal: FloatArray, speed: float, acceleration: float
     ) -> None:
         start = target.tcp()
         self._start_m = start[:3, 3]
-        self._way_m = goal[:3, 3] - self._start_m
+        self._displacement_m = goal[:3, 3] - self._start_m
         self._start_rotation = start[:3, :3]
-        self._turn = Rotation.from_matrix(self._start_rotation.T @ goal[:3, :3]).as_rotvec()
-        # A pure turn has no length: it is paced as if a metre were a radian.
-        length = max(float(np.linalg.norm(self._way_m)), float(np.linalg.norm(self._turn)))
+        self._rotation = Rotation.from_matrix(self._start_rotation.T @ goal[:3, :3]).as_rotvec()
+        # A pure rotation has no length: one radian takes as long as one metre.
+        length = max(
+            float(np.linalg.norm(self._displacement_m)), float(np.linalg.norm(self._rotation))
+        )
         self._profile = Trapezoid(length, speed, acceleration)
         self._time_s = 0.0
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
         """Advance by one cycle; raises MotionRefusedError where the line leaves the reach."""
         self._time_s += period_s * speed_scale
-        share = self._profile.fraction(self._time_s)
+        fraction = self._profile.fraction(self._time_s)
         pose = np.eye(4)
-        pose[:3, 3] = self._start_m + share * self._way_m
-        pose[:3, :3] = self._start_rotation @ Rotation.from_rotvec(share * self._turn).as_matrix()
+        pose[:3, 3] = self._start_m + fraction * self._displacement_m
+        pose[:3, :3] = (
+            self._start_rotation @ Rotation.from_rotvec(fraction * self._rotation).as_matrix()
+        )
         try:
             joints = frames.solve(pose, target.flange_from_tcp, target.joints_rad)
         except frames.NoSolutionError as error:
             raise MotionRefusedError(f"movel: {error}") from error
         target.advance_to(joints, period_s)
-        return share >= 1.0
+        return fraction >= 1.0
 
 
 class Servo:
-    """servoj: the target joints follow the newest wish with a lag of the look-ahead time."""
+    """servoj: the target joints follow the newest command with a lag of the look-ahead time."""
 
     def __init__(self) -> None:
-        self._wish_rad: FloatArray | None = None
+        self._commanded_rad: FloatArray | None = None
         self._lookahead_s = 0.1
 
-    def wish(self, joints_rad: FloatArray, lookahead_s: float) -> None:
+    def set_target(self, joints_rad: FloatArray, lookahead_s: float) -> None:
         """Take a new servo target."""
-        self._wish_rad, self._lookahead_s = joints_rad, max(lookahead_s, 0.03)
+        self._commanded_rad, self._lookahead_s = joints_rad, max(lookahead_s, 0.03)
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
         """Advance by one cycle; raises JointSpeedError on a jump. Never ends by itself."""
         del speed_scale  # servoj is not slowed by the speed slider
-        if self._wish_rad is None:
+        if self._commanded_rad is None:
             return False
-        error = self._wish_rad - target.joints_rad
+        error = self._commanded_rad - target.joints_rad
         if float(np.abs(error).max()) > SERVO_JUMP_LIMIT_RAD:
             raise JointSpeedError(
                 f"servo target {float(np.abs(error).max()):.2f} rad away from the joints"
             )
-        share = 1.0 - math.exp(-period_s / self._lookahead_s)
+        fraction = 1.0 - math.exp(-period_s / self._lookahead_s)
         step = np.clip(
-            share * error, -JOINT_SPEED_LIMIT_RAD_S * period_s, JOINT_SPEED_LIMIT_RAD_S * period_s
+            fraction * error,
+            -JOINT_SPEED_LIMIT_RAD_S * period_s,
+            JOINT_SPEED_LIMIT_RAD_S * period_s,
         )
         target.advance_to(target.joints_rad + step, period_s)
         return False
 
 
 class JointSpeed:
-    """speedj: joint speeds ramp to the newest wish and stay there."""
+    """speedj: joint speeds ramp to the newest command and stay there."""
 
     def __init__(self) -> None:
-        self._wish = np.zeros(6)
+        self._commanded = np.zeros(6)
         self._acceleration = 1.0
 
-    def wish(self, speeds: FloatArray, acceleration: float) -> None:
+    def set_target(self, speeds: FloatArray, acceleration: float) -> None:
         """Take a new speed target."""
-        self._wish = np.clip(speeds, -JOINT_SPEED_LIMIT_RAD_S, JOINT_SPEED_LIMIT_RAD_S)
+        self._commanded = np.clip(speeds, -JOINT_SPEED_LIMIT_RAD_S, JOINT_SPEED_LIMIT_RAD_S)
         self._acceleration = acceleration
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
         """Advance by one cycle; never ends by itself."""
         del speed_scale
-        target.coast(ramp(target.speeds_rad_s, self._wish, self._acceleration * period_s), period_s)
+        target.coast(
+            ramp(target.speeds_rad_s, self._commanded, self._acceleration * period_s), period_s
+        )
         return False
 
 
 class ToolSpeed:
-    """speedl: the TCP's velocity ramps to the newest wish and stays there."""
+    """speedl: the TCP's velocity ramps to the newest command and stays there."""
 
     def __init__(self, target: TargetState) -> None:
         # Starts from the velocity the TCP has, so that a change of mode does not jump.
         self._velocity = (
             frames.jacobian(target.joints_rad, target.flange_from_tcp) @ target.speeds_rad_s
         )
-        self._wish = np.zeros(6)
+        self._commanded = np.zeros(6)
         self._acceleration = 0.25
 
-    def wish(self, velocity: FloatArray, acceleration: float) -> None:
+    def set_target(self, velocity: FloatArray, acceleration: float) -> None:
         """Take a new velocity (6,): linear [m/s], angular [rad/s], in base."""
-        self._wish, self._acceleration = velocity, acceleration
+        self._commanded, self._acceleration = velocity, acceleration
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
         """Advance by one cycle; raises MotionRefusedError near a singularity."""
         del speed_scale
-        self._velocity = ramp(self._velocity, self._wish, self._acceleration * period_s)
+        self._velocity = ramp(self._velocity, self._commanded, self._acceleration * period_s)
         jacobian = frames.jacobian(target.joints_rad, target.flange_from_tcp)
         if abs(float(np.linalg.det(jacobian))) < 2e-3:
             raise MotionRefusedError("speedl: the arm is too close to a singularity")
@@ -220,10 +229,10 @@ class ToolSpeed:
 
 
 class Stop:
-    """stopj, stopl, servo and speed stops, and the controller's own braking.
+    """stopj, stopl, servo and speed stops, and the controller's own deceleration.
 
     The joint speeds shrink together along a straight line in time, so the TCP keeps its path. The
-    longest time any joint (or the TCP) needs at its deceleration sets the pace.
+    longest time any joint (or the TCP) needs at its deceleration sets the duration.
     """
 
     def __init__(
@@ -239,7 +248,7 @@ class Stop:
         elif tool_deceleration is not None:
             velocity = frames.jacobian(target.joints_rad, target.flange_from_tcp) @ self._start
             self._duration_s = float(np.linalg.norm(velocity[:3])) / tool_deceleration
-            # A tool that only turns still has to stop.
+            # A tool that only rotates still has to stop.
             self._duration_s = max(self._duration_s, float(np.abs(self._start).max()) / 40.0)
         self._time_s = 0.0
 
@@ -257,7 +266,7 @@ class Stop:
 class Path:
     """Several moves one after the other, each ending at rest (blends are not modelled)."""
 
-    def __init__(self, makers: list) -> None:
+    def __init__(self, makers: Sequence[Callable[[TargetState], Motion]]) -> None:
         self._makers = list(makers)
         self._current: Motion | None = None
         self.done_moves = 0
@@ -275,8 +284,8 @@ class Path:
         return self._current is None and self.done_moves >= len(self._makers)
 
 
-def ramp(value: FloatArray, wish: FloatArray, step: float) -> FloatArray:
-    """`value` moved towards `wish` by at most `step` in length."""
-    difference = wish - value
+def ramp(value: FloatArray, goal: FloatArray, step: float) -> FloatArray:
+    """`value` moved towards `goal` by at most `step` in length."""
+    difference = goal - value
     length = float(np.linalg.norm(difference))
-    return wish.copy() if length <= step else value + difference * (step / length)
+    return goal.copy() if length <= step else value + difference * (step / length)

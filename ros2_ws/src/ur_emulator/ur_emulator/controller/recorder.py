@@ -1,6 +1,6 @@
-"""The emulator's own log: one row per controller cycle, taken where the robot is.
+"""The emulator's own recording: one row per controller cycle, taken at the controller.
 
-What the driver believes it sent proves nothing; what arrived here, and how the arm moved, does.
+What a driver believes it sent proves nothing; what arrived here, and how the arm moved, does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIELDS = np.dtype(
         ("safety_mode", "i4"),
         ("command", "i4"),
         ("since_write_s", "f8"),
-        ("wish", "f8", 6),
+        ("commanded", "f8", 6),
         ("target_q", "f8", 6),
         ("actual_q", "f8", 6),
         ("target_tcp", "f8", 6),
@@ -26,7 +26,7 @@ FIELDS = np.dtype(
         ("actual_speed", "f8", 6),
     ]
 )
-"""`wish` holds the first six argument registers: for servoL the pose that was commanded. Poses are
+"""`commanded` holds the first six argument registers: for servoL the commanded pose. Poses are
 in the controller's base; `since_write_s` is the age of the last write to the command register."""
 
 

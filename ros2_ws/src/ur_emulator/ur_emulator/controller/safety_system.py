@@ -1,19 +1,15 @@
-"""The controller's power and safety states with the delays an operator meets on the real one.
+"""The controller's power and safety states, with the delays of the real one.
 
-Protective stop: the arm brakes, the program pauses; it can be unlocked only some seconds later.
-Emergency stop: the arm brakes, power goes off, the program stops; release, power on and brake
-release follow one another. Every delay can be scaled for tests.
+Protective stop: the arm decelerates, the program pauses; it can be unlocked some seconds later.
+Emergency stop: the arm decelerates, power goes off, the program stops; then release, power on and
+brake release follow one another. Every delay can be scaled for tests.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ur_emulator.constants import (
-    SAFETY_STATUS_BITS,
-    RobotMode,
-    SafetyMode,
-)
+from ur_emulator.constants import SAFETY_STATUS_BITS, RobotMode, SafetyMode
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class SafetySystem:
         return SAFETY_STATUS_BITS[self.safety_mode]
 
     def advance(self, now_s: float) -> None:
-        """Complete what takes time."""
+        """Finish transitions whose time has come."""
         if self._pending is not None and now_s >= self._pending[0]:
             self.robot_mode = self._pending[1]
             self._pending = None
@@ -64,13 +60,13 @@ class SafetySystem:
             self._stopped_since_s = now_s
 
     def emergency_stop(self, now_s: float) -> None:
-        """The red button goes down."""
+        """The emergency stop is pressed."""
         self.safety_mode = SafetyMode.ROBOT_EMERGENCY_STOP
         self._stopped_since_s = now_s
         self._pending = (now_s + self._delays.power_off_s, RobotMode.POWER_OFF)
 
     def release_emergency_stop(self, now_s: float) -> bool:
-        """The red button is turned out again; False if it was not pressed."""
+        """The emergency stop is released; False if it was not pressed."""
         if self.safety_mode is not SafetyMode.ROBOT_EMERGENCY_STOP:
             return False
         self.safety_mode = SafetyMode.NORMAL

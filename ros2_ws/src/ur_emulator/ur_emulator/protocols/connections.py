@@ -1,7 +1,7 @@
 """TCP endpoints of the emulator in one select loop, with faults on each service.
 
 Everything is non-blocking: a client that does not read, a port that is frozen, or a peer that
-vanishes never holds up the controller's cycle.
+vanishes never delays the controller's cycle.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Session(Protocol):
         """Handle bytes from the client."""
 
     def closed(self) -> None:
-        """The connection is gone; give back what it held."""
+        """The connection is closed; release what it held."""
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,21 @@ class Network:
         """Declare an endpoint; `open` starts to listen."""
         self._endpoints.append((service, port, factory))
 
-    def open(self, *, only: Service | None = None, but: Service | None = None) -> None:
-        """Listen on the declared endpoints (of one service, or of all but one)."""
+    def open(self, *, but: Service | None = None) -> None:
+        """Listen on the declared endpoints (of all services but one)."""
         for service, port, factory in self._endpoints:
-            if (only is not None and service is not only) or service is but:
+            if service is but:
                 continue
             listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((self._address, port))
+            try:
+                listener.bind((self._address, port))
+            except OSError as error:
+                listener.close()
+                raise OSError(
+                    f"cannot listen on {self._address}:{port} for {service.value} "
+                    f"({error.strerror}); end what listens there, or use another address"
+                ) from error
             listener.listen(8)
             listener.setblocking(False)
             self._listeners.append(listener)
@@ -203,7 +210,7 @@ class Network:
     def inject(self, service: Service, **changes: float | bool) -> None:
         """Change the fault of a service: frozen, delay_s, drop_fraction, refuse."""
         self._faults[service] = replace(self._faults[service], **changes)  # type: ignore[arg-type]
-        # A frozen socket would be readable for ever: do not listen to it.
+        # A frozen socket would stay readable: do not select on it.
         for connection in self._connections:
             if connection.service is service:
                 self._watch(connection)

@@ -1,4 +1,4 @@
-"""Port 29999: the dashboard's text commands. One line in, one line out, ended by a bare newline."""
+"""Dashboard server (29999): one line of text in, one line out, ended by a bare newline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ur_emulator.protocols.connections import Connection
 
 GREETING = "Connected: Universal Robots Dashboard Server"
 
-_SAFETY_WORDS = {
+_SAFETY_NAMES = {
     SafetyMode.NORMAL: "NORMAL",
     SafetyMode.PROTECTIVE_STOP: "PROTECTIVE_STOP",
     SafetyMode.ROBOT_EMERGENCY_STOP: "ROBOT_EMERGENCY_STOP",
@@ -40,7 +40,7 @@ class DashboardSession:
                 return
 
     def closed(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     def _send(self, line: str) -> None:
         self._connection.send(line.encode() + b"\n")
@@ -72,14 +72,14 @@ class DashboardSession:
             "brake release": lambda: robot.safety.release_brakes(time.monotonic()),
             "running": lambda: f"Program running: {str(self._playing).lower()}",
             "isProgramSaved": lambda: "True " + robot.program_name,
-            "PolyscopeVersion": lambda: robot.series.polyscope_version,
-            "get serial number": lambda: robot.series.serial_number,
-            "get robot model": lambda: robot.series.robot_model,
+            "PolyscopeVersion": lambda: robot.model.polyscope_version,
+            "get serial number": lambda: robot.model.serial_number,
+            "get robot model": lambda: robot.model.dashboard_name,
             "is in remote control": lambda: "true",
             "programState": self._program_state,
             "robotmode": lambda: f"Robotmode: {robot.safety.robot_mode.name}",
-            "safetymode": lambda: f"Safetymode: {_SAFETY_WORDS[robot.safety.safety_mode]}",
-            "safetystatus": lambda: f"Safetystatus: {_SAFETY_WORDS[robot.safety.safety_mode]}",
+            "safetymode": lambda: f"Safetymode: {_SAFETY_NAMES[robot.safety.safety_mode]}",
+            "safetystatus": lambda: f"Safetystatus: {_SAFETY_NAMES[robot.safety.safety_mode]}",
             "get loaded program": lambda: "No program loaded",
             "quit": lambda: "Disconnected",
             "shutdown": lambda: "Shutting down",

@@ -1,4 +1,4 @@
-"""Port 63352: the text protocol of the Robotiq URCap, over the arm's gripper.
+"""Robotiq gripper (63352): the text protocol of the URCap, over the arm's gripper.
 
 `SET VAR n ...` is answered by `ack`, `GET VAR` by `VAR n`. Positions count 0 (open) to 255
 (closed) in requests and 3 to 230 in measurements, as the 2F-85 itself reports.
@@ -15,9 +15,9 @@ OPEN_COUNT, CLOSED_COUNT = 3, 230
 _SPEED_M_S = (0.020, 0.150)
 _FORCE_N = (20.0, 235.0)
 _AT_TARGET_M = 0.0015
-# Fingers that stand so still for so long short of their target are stopped, whatever stopped them.
-_STILL_M = 0.0001
-_STILL_S = 0.5
+# Fingers that moved less than this for this long, short of their target, count as stopped.
+_STOPPED_M = 0.0001
+_STOPPED_S = 0.5
 
 MOVING, STOPPED_OPENING, STOPPED_CLOSING, AT_TARGET = 0, 1, 2, 3
 RESET, ACTIVATING, ACTIVE = 0, 1, 3
@@ -34,8 +34,8 @@ class RobotiqUnit:
         self.values.update(STA=RESET, OBJ=AT_TARGET, FLT=0, PRE=0, LBP=0, MOD=0)
         self._target_m = GRIPPER_STROKE_M
         self._closing = False
-        self._rested_at_m = math.nan
-        self._rested_s = 0.0
+        self._stopped_at_m = math.nan
+        self._stopped_s = 0.0
 
     def advance(self, period_s: float) -> None:
         """One controller period: activation and the object status."""
@@ -48,20 +48,20 @@ class RobotiqUnit:
             if self._activating_left_s <= 0:
                 self.values["STA"] = ACTIVE
         elif self.values["STA"] == ACTIVE and self.values["GTO"]:
-            if self._gripper.stopped_by_contact or self._stands_still(period_s):
+            if self._gripper.stopped_by_contact or self._stopped_short(period_s):
                 self.values["OBJ"] = STOPPED_CLOSING if self._closing else STOPPED_OPENING
             elif abs(self._gripper.opening_m - self._target_m) < _AT_TARGET_M:
                 self.values["OBJ"] = AT_TARGET
             else:
                 self.values["OBJ"] = MOVING
 
-    def _stands_still(self, period_s: float) -> bool:
+    def _stopped_short(self, period_s: float) -> bool:
         """Whether the fingers have rested short of their target for a while."""
         opening_m = self._gripper.opening_m
-        if not abs(opening_m - self._rested_at_m) < _STILL_M:
-            self._rested_at_m, self._rested_s = opening_m, 0.0
-        self._rested_s += period_s
-        return self._rested_s > _STILL_S and abs(opening_m - self._target_m) >= _AT_TARGET_M
+        if not abs(opening_m - self._stopped_at_m) < _STOPPED_M:
+            self._stopped_at_m, self._stopped_s = opening_m, 0.0
+        self._stopped_s += period_s
+        return self._stopped_s > _STOPPED_S and abs(opening_m - self._target_m) >= _AT_TARGET_M
 
     def set(self, name: str, value: int) -> None:
         """Write one variable."""
@@ -78,15 +78,15 @@ class RobotiqUnit:
         if self.values["STA"] != ACTIVE or not self.values["GTO"]:
             return
         position = min(max(self.values["POS"], 0), 255)
-        share = min(max((position - OPEN_COUNT) / (CLOSED_COUNT - OPEN_COUNT), 0.0), 1.0)
-        self._target_m = GRIPPER_STROKE_M * (1.0 - share)
+        closed = min(max((position - OPEN_COUNT) / (CLOSED_COUNT - OPEN_COUNT), 0.0), 1.0)
+        self._target_m = GRIPPER_STROKE_M * (1.0 - closed)
         self._closing = self._target_m < self._gripper.opening_m
         self._gripper.command(
             self._target_m,
             _interpolate(_SPEED_M_S, self.values["SPE"]),
             _interpolate(_FORCE_N, self.values["FOR"]),
         )
-        self._rested_s = 0.0
+        self._stopped_s = 0.0
         self.values["OBJ"] = MOVING
         self.values["PRE"] = position
 
@@ -117,7 +117,7 @@ class RobotiqSession:
             )
 
     def closed(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     def _answer(self, words: list[str]) -> str:
         if len(words) >= 2 and words[0] == "GET":

@@ -1,4 +1,4 @@
-"""Port 30004: RTDE sessions over the controller's variables and registers."""
+"""RTDE (30004): sessions over the controller's variables and registers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RtdeSession:
             self._connection.close()
 
     def closed(self) -> None:
-        """Give back the registers, so that the next client can claim them."""
+        """Release the registers, so that the next client can claim them."""
         self._controller.registers.release(self)
 
     def publish(self, values: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ class RtdeSession:
         elif package.kind == wire.PROTOCOL_VERSION:
             self._reply(package.kind, bytes([int(package.payload == struct.pack(">H", 2))]))
         elif package.kind == wire.CONTROLLER_VERSION:
-            self._reply(package.kind, struct.pack(">4I", *self._controller.series.version))
+            self._reply(package.kind, struct.pack(">4I", *self._controller.model.version))
         elif package.kind == wire.SETUP_OUTPUTS:
             self._set_up_outputs(package.payload)
         elif package.kind == wire.SETUP_INPUTS:
@@ -79,7 +79,7 @@ class RtdeSession:
         self._connection.send(wire.encode_package(kind, payload))
 
     def _set_up_outputs(self, payload: bytes) -> None:
-        rate_hz = self._controller.series.rate_hz
+        rate_hz = self._controller.model.rate_hz
         (frequency_hz,) = struct.unpack_from(">d", payload)
         names = wire.split_names(payload[8:])
         types = [wire.OUTPUT_TYPES.get(name, "NOT_FOUND") for name in names]

@@ -1,4 +1,4 @@
-"""Ports 30001 to 30003: program texts in; nothing is ever sent back."""
+"""Script ports (30001 to 30003): program texts in; nothing is sent back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ScriptSession:
         self._reader = UploadReader()
 
     def received(self, data: bytes) -> None:
-        """Hand over every complete program."""
+        """Pass on every complete program."""
         for upload in self._reader.feed(data):
             self._controller.upload(upload)
 

@@ -1,4 +1,4 @@
-"""Port 29100, ours alone: injects faults, moves the arm by hand, records, arranges the scene.
+"""Control API (29100 by default): faults, freedrive, recorder, scene. Not a port of the robot's.
 
 One JSON object per line in, one per line out: `{"op": "protective_stop"}` is answered by
 `{"ok": true, ...}` or `{"ok": false, "error": "..."}`.
@@ -7,21 +7,16 @@ One JSON object per line in, one per line out: `{"op": "protective_stop"}` is an
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
 import numpy as np
 
-from ur_emulator.constants import CONTROL_API_PORT, Service
+from ur_emulator.client import RequestError
+from ur_emulator.constants import Service
 from ur_emulator.controller import frames
 from ur_emulator.protocols.connections import Connection
-
-
-class RequestError(ValueError):
-    """A request that cannot be carried out; says what is allowed."""
 
 
 class Robot(Protocol):
@@ -70,7 +65,7 @@ class ControlSession:
                 known = ", ".join(sorted(self._operations))
                 raise RequestError(f"op is {name!r}; known: {known}")
             result = self._operations[name](**request)
-        except (TypeError, ValueError, KeyError, OSError, frames.NoSolutionError) as error:
+        except (TypeError, ValueError, KeyError, OSError) as error:
             return {"ok": False, "error": f"{type(error).__name__}: {error}"}
         return {"ok": True, **(result or {})}
 
@@ -96,7 +91,7 @@ class ControlSession:
             ),
             "lose_object": lambda: robot.controller.arm.gripper.lose_object(),
             "place_object": self._place_object,
-            "hand_move": self._hand_move,
+            "freedrive_move": self._freedrive_move,
             "record_start": lambda: robot.controller.recorder.start(),
             "record_save": lambda path: {"rows": robot.controller.recorder.save(Path(path))},
             "get_scene": lambda: {"scene": robot.controller.arm.scene()},
@@ -108,7 +103,7 @@ class ControlSession:
         controller = self._robot.controller
         tcp = controller.target.flange_from_tcp
         return {
-            "series": controller.series.name,
+            "model": controller.model.name,
             "runtime_state": controller.runtime_state.name,
             "robot_mode": controller.safety.robot_mode.name,
             "safety_mode": controller.safety.safety_mode.name,
@@ -141,15 +136,15 @@ class ControlSession:
             raise RequestError("objects of the physics arm come from its scene: use set_scene")
         gripper.object_width_m = None if width_m is None else float(width_m)
 
-    def _hand_move(self, dxyz_m: list[float]) -> dict[str, Any]:
-        """Move the measured TCP by a step along base_link axes, as a hand in free-drive would."""
+    def _freedrive_move(self, dxyz_m: list[float]) -> dict[str, Any]:
+        """Move the measured TCP along base_link axes, as a person does in freedrive."""
         controller = self._robot.controller
         tcp = controller.target.flange_from_tcp
         pose = frames.base_from_tcp(controller.arm.joints_rad, tcp)
         x, y, z = (float(value) for value in dxyz_m)
         pose[:3, 3] += (-x, -y, z)
         joints = frames.solve(pose, tcp, controller.arm.joints_rad)
-        return {"moved": controller.move_by_hand(joints)}
+        return {"moved": controller.move_in_freedrive(joints)}
 
 
 def _service(name: str) -> Service:
@@ -161,42 +156,3 @@ def _service(name: str) -> Service:
     if service is Service.CONTROL_API:
         raise RequestError("the control API itself has no faults")
     return service
-
-
-class EmulatorClient:
-    """The control API from the other side: one method call per operation."""
-
-    def __init__(self, address: str, timeout_s: float = 10.0) -> None:
-        self._socket = socket.create_connection((address, CONTROL_API_PORT), timeout_s)
-        self._reader = self._socket.makefile("rb")
-
-    def __enter__(self) -> EmulatorClient:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def request(self, op: str, **arguments: Any) -> dict[str, Any]:
-        """Carry out one operation; raises RequestError with the emulator's answer if it refuses."""
-        self._socket.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
-        line = self._reader.readline()
-        if not line:
-            raise RequestError(f"the emulator closed the connection during '{op}'")
-        answer: dict[str, Any] = json.loads(line)
-        if not answer.pop("ok"):
-            raise RequestError(f"'{op}' refused: {answer['error']}")
-        return answer
-
-    def status(self) -> dict[str, Any]:
-        """The robot's state as the robot sees it."""
-        return self.request("status")
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._reader.close()
-        self._socket.close()
