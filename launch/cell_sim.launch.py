@@ -28,6 +28,7 @@ def start(context):
     address = LaunchConfiguration("robot_ip").perform(context) or cell.section("robot")["robot_ip"]
     seed = int(LaunchConfiguration("seed").perform(context))
     board = LaunchConfiguration("calibration_board").perform(context) == "true"
+    overlay = "board" if board else ""
     folder = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
     scene_file = f"{folder}/equi_cell_{address.replace('.', '_')}_{os.getpid()}.scene"
     ended = EmitEvent(event=Shutdown(reason="a process of the simulated cell ended"))
@@ -41,7 +42,7 @@ def start(context):
                     "camera": camera,
                     "scene_file": scene_file,
                     "seed": seed,
-                    "calibration_board": board,
+                    "overlay": overlay,
                     "position_m": [float(value) for value in settings["position_m"]],
                     "target_m": [float(value) for value in settings["target_m"]],
                     **cell.section("simulation"),

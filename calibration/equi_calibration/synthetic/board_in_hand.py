@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.collect.poses import tool0_from_tcp
 from equi_calibration.errors import CollectError
 from equi_calibration.synthetic.board_render import default_board, draw_board
+from equi_calibration.synthetic.depth_camera import intrinsics_of_spec
+from equi_cell_sim.camera_model import CameraSpec
 from equi_core.geometry import invert, pose_matrix
 from equi_rl.sim.raycast import ShapeTable
 from equi_rl.sim.robot_model import FLANGE_LINK, robot_model
@@ -20,14 +21,10 @@ FloatArray = NDArray[np.float64]
 
 
 class BoardInHand:
-    """Draws the default board for one camera."""
+    """Draws the default board for one camera (`equi_cell_sim.image_overlay.ImageOverlay`)."""
 
-    def __init__(
-        self, width_px: int, height_px: int, focal_px: float, base_from_camera: FloatArray
-    ) -> None:
-        self._lens = Intrinsics(
-            width_px, height_px, focal_px, focal_px, (width_px - 1) / 2, (height_px - 1) / 2
-        )
+    def __init__(self, spec: CameraSpec, base_from_camera: FloatArray) -> None:
+        self._lens = intrinsics_of_spec(spec)
         self._camera_from_base = invert(base_from_camera)
         self._board, self._tcp_from_board = default_board()
 

@@ -21,7 +21,7 @@ from equi_calibration.collect.poses import tool0_from_tcp
 from equi_calibration.collect.sources import ArmReading, Shot
 from equi_calibration.errors import CollectError
 from equi_calibration.synthetic.board_render import draw_board
-from equi_calibration.synthetic.depth_cloud import cloud_of
+from equi_calibration.synthetic.depth_camera import cloud_of, intrinsics_of_spec
 from equi_cell_sim.camera_model import CameraSpec, NoiseSpec
 from equi_cell_sim.depth_camera import DepthCamera
 from equi_core.geometry import invert, pose_matrix, rotvec_to_matrix
@@ -162,11 +162,7 @@ class SimulatedCamera:
         self._shots = 0
         self._seed = seed
         self._spec = CameraSpec(device, cell.settings.camera(device).nominal.position_m)
-        cx, cy = self._spec.centre_px
-        focal = self._spec.focal_px
-        self._intrinsics = Intrinsics(
-            self._spec.width_px, self._spec.height_px, focal, focal, cx, cy
-        )
+        self._intrinsics = intrinsics_of_spec(self._spec)
         self._eye: tuple[FloatArray, DepthCamera, DepthCamera] | None = None
 
     @property

@@ -3,8 +3,8 @@
     ros2 run equi_cell_sim camera_node --ros-args -p camera:=cam_left -p scene_file:=/tmp/scene.map
 
 Looks at the shapes that the physics process shows in `scene_file`, and publishes clouds, depth and
-colour images and camera info under the camera's name. With `calibration_board:=true` the arm
-carries a ChArUco board, which its colour images show. For rehearsing faults, `frozen` (no more
+colour images and camera info under the camera's name. With `overlay:=board` the colour images show
+a ChArUco board in the gripper (drawn by equi_calibration). For rehearsing faults, `frozen` (no more
 data), `latency_s` and `stamp_offset_s` can be set while it runs.
 """
 
@@ -15,7 +15,6 @@ import sys
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -26,6 +25,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 
 from equi_cell_sim.camera_model import CameraSpec, Miscalibration, NoiseSpec, Timing
 from equi_cell_sim.depth_camera import DepthCamera, DepthFrame, points_of
+from equi_cell_sim.image_overlay import load_overlay
 from equi_cell_sim.scene_snapshot import SceneReader, SnapshotError
 from equi_ros import qos
 from equi_ros.parameters import declare_settings
@@ -49,14 +49,8 @@ class CameraNode(Node):
         wrong = declare_settings(self, Miscalibration(), "miscalibration.")
         true_pose = wrong.true_pose(self._spec.base_from_camera, self._spec.name)
         self._camera = DepthCamera(self._spec, self._noise, true_pose, seed)
-        self._board: Any = None
-        if self.declare_parameter("calibration_board", False).value:
-            # Only a cell that is being calibrated needs the board, so only it imports the package.
-            from equi_calibration.synthetic.board_in_hand import BoardInHand
-
-            self._board = BoardInHand(
-                self._spec.width_px, self._spec.height_px, self._spec.focal_px, true_pose
-            )
+        overlay = str(self.declare_parameter("overlay", "").value)
+        self._overlay = load_overlay(overlay, self._spec, true_pose) if overlay else None
         self._rng = np.random.default_rng([seed, 1, *self._spec.name.encode()])
         self._scene = SceneReader(Path(str(self.declare_parameter("scene_file", "").value)))
         self._ordered = bool(self.declare_parameter("ordered_cloud", False).value)
@@ -126,8 +120,8 @@ class CameraNode(Node):
         self._last_stamp_ns = stamp_ns
         with_colour = self._coloured or self._colours.get_subscription_count() > 0
         frame = self._camera.capture(table, with_colour)
-        if with_colour and self._board is not None:
-            self._board.draw(frame.colour, table)
+        if with_colour and self._overlay is not None:
+            self._overlay.draw(frame.colour, table)
         delay_s = max(0.0, self._latency_s + self._rng.normal(0.0, self._timing.jitter_s))
         self._waiting.append((stamp_ns / 1e9 + delay_s, stamp_ns, frame))
 

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_calibration.synthetic.depth_cloud import cloud_of
+from equi_calibration.synthetic.depth_camera import cloud_of
 from equi_cell_sim.camera_model import CameraRig
 from equi_cell_sim.depth_camera import DepthCamera
 from equi_core.contract import ImageSpec

@@ -1,12 +1,19 @@
-"""The cloud that a simulated depth camera publishes of one exposure."""
+"""A simulated depth camera in the terms of calibration: its intrinsics and its point cloud."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_calibration.board.intrinsics import Intrinsics
 from equi_cell_sim.camera_model import CameraSpec
 from equi_cell_sim.depth_camera import DepthFrame, points_of
+
+
+def intrinsics_of_spec(spec: CameraSpec) -> Intrinsics:
+    """Pinhole intrinsics, without distortion."""
+    focal = spec.focal_px
+    return Intrinsics(spec.width_px, spec.height_px, focal, focal, *spec.centre_px)
 
 
 def cloud_of(spec: CameraSpec, frame: DepthFrame) -> NDArray[np.float32]:
