@@ -7,6 +7,7 @@ import pytest
 
 from equi_rl.audit.environment import audit_environment, energy_distance, permutation_p_value
 from equi_rl.audit.task import AuditError, AuditStep, audit_task
+from equi_rl.carflag.audit import ADAPTERS
 from equi_rl.nets.symmetry import Element, group_named
 
 CELLS = 8
@@ -112,7 +113,7 @@ def test_p_values_are_not_small_for_equal_distributions():
     ],
 )
 def test_offset_information_breaks_the_grid_worlds(env_id, group, offset, expected):
-    task = audit_task(env_id, group, offset=offset)
+    task = audit_task(env_id, group, ADAPTERS, offset=offset)
     audits = audit_environment(task, episodes=120, steps=20, starts=400)
     found = set()
     for audit in audits:
@@ -128,13 +129,13 @@ def test_offset_information_breaks_the_grid_worlds(env_id, group, offset, expect
 
 def test_environments_without_a_group_action_are_refused():
     with pytest.raises(AuditError, match="no audit_task"):
-        audit_task("CartPole-v1", "C4")
+        audit_task("CartPole-v1", "C4", ADAPTERS)
     with pytest.raises(AuditError, match="cannot be made"):
-        audit_task("equi/Nowhere-v0", "C4")
+        audit_task("equi/Nowhere-v0", "C4", ADAPTERS)
     with pytest.raises(AuditError, match="does not act on a line"):
-        audit_task("equi/CarFlag1D-v0", "C4")
+        audit_task("equi/CarFlag1D-v0", "C4", ADAPTERS)
     with pytest.raises(AuditError, match="use 'C4'"):
-        audit_task("equi/CarFlag2D-v0", "D4")
+        audit_task("equi/CarFlag2D-v0", "D4", ADAPTERS)
 
 
 @pytest.mark.parametrize(

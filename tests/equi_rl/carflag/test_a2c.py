@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from equi_rl.carflag.a2c import A2CConfig, A2CError, A2CLearners
-from equi_rl.carflag.env import CarFlag1D, CarFlag2D
+from equi_rl.carflag.worlds import CarFlag1D, CarFlag2D
 
 SHORT = A2CConfig(envs=4, rollout_steps=12)
 

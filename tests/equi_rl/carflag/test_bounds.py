@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from equi_rl.carflag.bounds import best_success
-from equi_rl.carflag.env import CarFlag1D, CarFlag1DEnv, CarFlag2D
+from equi_rl.carflag.env import CarFlag1DEnv
+from equi_rl.carflag.worlds import CarFlag1D, CarFlag2D
 
 
 def played(world):

@@ -9,17 +9,11 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equi_rl.carflag.env import (
-    STEP_LIMIT,
-    CarFlag1D,
-    CarFlag1DEnv,
-    CarFlag2D,
-    CarFlag2DEnv,
-    CarFlagError,
-    register,
-)
+import equi_rl.envs  # noqa: F401  registers the environments
+from equi_rl.carflag.env import CarFlag1DEnv, CarFlag2DEnv
 from equi_rl.carflag.render import save_gif
 from equi_rl.carflag.vector import CarFlag1DVector, CarFlag2DVector
+from equi_rl.carflag.worlds import STEP_LIMIT, CarFlag1D, CarFlag2D, CarFlagError
 
 RIGHT, UP, LEFT, DOWN = range(4)
 WORLDS_1D = [CarFlag1D(), CarFlag1D(40), CarFlag1D(40, -10), CarFlag1D(50, 5)]
@@ -37,7 +31,6 @@ def vector_of(world, envs=64, seed=0):
 @pytest.mark.parametrize("name", ["equi/CarFlag1D-v0", "equi/CarFlag2D-v0"])
 @pytest.mark.parametrize("offset", [0, 2])
 def test_gymnasiums_own_checker_accepts_the_environments(name, offset):
-    register()
     env = gym.make(name, offset=offset, render_mode="rgb_array")
     check_env(env.unwrapped)
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from equi_rl.carflag.encoder_cache import PictureMemory
-from equi_rl.carflag.env import CarFlag1D, CarFlag2D
 from equi_rl.carflag.policy import GridPolicy
+from equi_rl.carflag.worlds import CarFlag1D, CarFlag2D
 from equi_rl.nets.symmetry import transform_observation, transform_regular
 
 WORLDS = [CarFlag1D(), CarFlag2D(), CarFlag2D(11)]

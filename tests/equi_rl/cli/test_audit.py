@@ -8,8 +8,8 @@ from small_networks import tiny_config
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.audit.networks import training_table
-from equi_rl.carflag.env import CarFlag2D
 from equi_rl.carflag.policy import GridPolicy
+from equi_rl.carflag.worlds import CarFlag2D
 from equi_rl.cli.audit import main
 from equi_rl.nets.checkpoint import save_checkpoint
 from equi_rl.nets.networks import Actor, Critic

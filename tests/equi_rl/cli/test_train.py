@@ -12,9 +12,9 @@ import time
 import numpy as np
 import pytest
 
-from equi_rl.carflag.env import CarFlagError
 from equi_rl.carflag.run import CarFlagRun, RunConfigError
 from equi_rl.carflag.trainer import CarFlagTrainer
+from equi_rl.carflag.worlds import CarFlagError
 from equi_rl.cli.train import main
 from equi_rl.data.replay_buffer import ReplayError
 from equi_rl.nets.checkpoint import CheckpointError

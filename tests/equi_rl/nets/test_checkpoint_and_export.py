@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save
 from small_networks import tiny_config
 
 from equi_core.contract import ImageSpec, PolicyContract, Provenance
-from equi_rl.export.exporter import ExportError, export, exported_tensors, load_policy, main
+from equi_rl.cli.export import main
+from equi_rl.export.exporter import ExportError, export, exported_tensors, load_policy
 from equi_rl.nets.checkpoint import (
     JSON_FILE,
     TENSORS_FILE,

@@ -78,14 +78,14 @@ def test_the_table_counts_who_needs_fewer_steps(tmp_path, monkeypatch):
     # when the table is written
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
     # then it says so: the mean of three evaluations is 1 two evaluations after the first
-    text = (tmp_path / "carflag_search.md").read_text()
+    text = (tmp_path / "carflag_settings.md").read_text()
     assert text.count("Equi-RA2C needs fewer steps with 2 of 2 settings and more with 0") == 2
     assert "(ratio 1.4)" in text  # 280 steps against 200
     # and what each agent needs at its own best: 0.6 is reached one evaluation earlier
     assert text.count("| 40 apart | **ratio** | 1.5 | 1.4 | 1.4 | |") == 2
     assert "| 40 apart | Equi-RA2C | 0k (2) |" in text
     # when a run is not at its end, nothing is written
-    (tmp_path / "carflag_search.md").unlink()
+    (tmp_path / "carflag_settings.md").unlink()
     progress = tmp_path / "runs" / name / "progress.csv"
     whole = progress.read_text()
     progress.write_text("\n".join(whole.splitlines()[:-1]) + "\n")
@@ -94,10 +94,10 @@ def test_the_table_counts_who_needs_fewer_steps(tmp_path, monkeypatch):
     # when another setting is said to be the best, nothing is written either
     monkeypatch.setattr(carflag_search, "OWN_BEST", {"equi-ra2c": 0, "ra2c": 1})
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2
-    assert not (tmp_path / "carflag_search.md").exists()
+    assert not (tmp_path / "carflag_settings.md").exists()
 
 
 def test_an_unfinished_grid_is_named(tmp_path, capsys):
     assert main(["--runs", str(tmp_path), "--out", str(tmp_path)]) == 2
     assert "not finished" in capsys.readouterr().err
-    assert not (tmp_path / "carflag_search.md").exists()
+    assert not (tmp_path / "carflag_settings.md").exists()

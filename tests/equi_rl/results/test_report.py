@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from equi_rl.cli.report import main, write_report
+from equi_rl.cli.report import main
 from equi_rl.cli.train import main as train
 from equi_rl.results.carflag_curves import (
     Case,
@@ -20,6 +20,7 @@ from equi_rl.results.carflag_curves import (
     write_costs,
     write_csv,
 )
+from equi_rl.results.carflag_report import write_carflag_report
 
 STEPS = np.arange(1, 11) * 1000
 
@@ -62,7 +63,7 @@ def two_agents():
 
 
 def test_the_table_tells_the_ratio_and_marks_unfinished_runs(tmp_path):
-    write_report(two_agents(), tmp_path)
+    write_carflag_report(two_agents(), tmp_path)
     text = (tmp_path / "carflag_results.md").read_text()
     assert "4 of the 6 runs" in text
     # Equi-RA2C reaches 0.95 at the 4th evaluation, RA2C at the 10th
@@ -74,7 +75,7 @@ def test_the_table_tells_the_ratio_and_marks_unfinished_runs(tmp_path):
 def test_a_baseline_that_never_arrives_gives_a_bound(tmp_path):
     cases = two_agents()
     cases[Case("carflag-1d", 50, 0, "ra2c")] = curves(rising_at(11), rising_at(11))
-    write_report(cases, tmp_path)
+    write_carflag_report(cases, tmp_path)
     assert "| > 3.3 | > 2.5 | > 2.5 |" in (tmp_path / "carflag_results.md").read_text()
 
 
@@ -82,7 +83,7 @@ def test_a_baseline_that_was_cut_short_gives_no_bound(tmp_path):
     cases = two_agents()
     never = curves(rising_at(11), rising_at(11), planned=20_000)
     cases[Case("carflag-1d", 50, 0, "ra2c")] = never
-    write_report(cases, tmp_path)
+    write_carflag_report(cases, tmp_path)
     assert "| **ratio** |  |  |  | - | - | - |" in (tmp_path / "carflag_results.md").read_text()
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import torch
 
 from equi_rl.agents.sac import SacUpdate
-from equi_rl.carflag.env import CarFlag1D, CarFlag2D, World
-from equi_rl.carflag.policy import GridPolicy
 from equi_rl.data.episode_batch import random_batch
 from equi_rl.nets.agent import agent_configs
 from equi_rl.nets.config import Combination, NetworkConfig
@@ -47,7 +45,7 @@ class TrainingRow:
 
 
 def parameter_table() -> list[ParameterRow]:
-    """Parameter counts of every variant the paper compares, and of those trained on CarFlag."""
+    """Parameter counts of every variant that the paper compares on robot tasks."""
     rows = []
     c4 = reference("C4")
     for combination in Combination:
@@ -61,23 +59,6 @@ def parameter_table() -> list[ParameterRow]:
         rows.append(_row(f"{group} equivariant, same fields", reference(group), reference(group)))
         slim = reference(group, "channels")
         rows.append(_row(f"{group} equivariant, same channels", slim, slim))
-    worlds: dict[str, World] = {
-        "line (flip)": CarFlag1D(),
-        "9 x 9 grid (C4)": CarFlag2D(9),
-        "11 x 11 grid (C4)": CarFlag2D(11),
-    }
-    for name, world in worlds.items():
-        for kind in ("equivariant", "plain"):
-            policy = GridPolicy(world, equivariant=kind == "equivariant")
-            rows.append(
-                ParameterRow(
-                    f"CarFlag {name}, {kind}",
-                    policy.num_parameters,
-                    0,
-                    policy.count_parameters("encoder"),
-                    policy.count_parameters("lstm"),
-                )
-            )
     return rows
 
 

@@ -1,4 +1,4 @@
-"""What an environment must offer to be audited, and the adapters for the environments we have.
+"""What an environment must offer to be audited, and the adapter for the robot tasks.
 
 An environment of another package is auditable when its unwrapped object has a method
 ``audit_task(group) -> AuditTask``. States are whatever the environment likes, as long as it can be
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium
@@ -19,7 +21,6 @@ from equi_rl.nets import symmetry
 from equi_rl.nets.symmetry import Element, Group
 
 if TYPE_CHECKING:
-    from equi_rl.carflag.env import CarFlag1DEnv, CarFlag2DEnv
     from equi_rl.envs.base import HiddenPropertyEnv
     from equi_rl.sim.scene import Scene, SceneObject
 
@@ -70,13 +71,24 @@ class AuditTask(Protocol):
         """Numbers that tell states apart, grouped under names with units, e.g. 'position [m]'."""
 
 
-def audit_task(env_id: str, group_name: str, **options: Any) -> AuditTask:
-    """The auditable form of a registered environment; raises AuditError if there is none."""
+Adapters = Mapping[type[Any], Callable[[Any, Group], AuditTask]]
+"""How to audit environments of a class: called with the environment and the group."""
+
+
+def audit_task(
+    env_id: str, group_name: str, adapters: Adapters = MappingProxyType({}), **options: Any
+) -> AuditTask:
+    """The auditable form of a registered environment; raises AuditError if there is none.
+
+    Args:
+        env_id: gymnasium id.
+        group_name: group that is claimed to act on it.
+        adapters: how to audit classes of environments that have no ``audit_task`` of their own.
+        options: arguments of the environment's constructor.
+    """
     import equi_rl.envs  # noqa: F401  registers ours
-    from equi_rl.carflag import env as carflag
     from equi_rl.envs.base import HiddenPropertyEnv
 
-    carflag.register()
     group = symmetry.group_named(group_name)
     try:
         env: Any = gymnasium.make(env_id, disable_env_checker=True, **options).unwrapped
@@ -85,12 +97,9 @@ def audit_task(env_id: str, group_name: str, **options: Any) -> AuditTask:
     if hasattr(env, "audit_task"):
         task: AuditTask = env.audit_task(group)
         return task
-    if isinstance(env, HiddenPropertyEnv):
-        return ManipulationTask(env, group)
-    if isinstance(env, carflag.CarFlag1DEnv):
-        return LineTask(env, group)
-    if isinstance(env, carflag.CarFlag2DEnv):
-        return GridTask(env, group)
+    for kind, adapter in {HiddenPropertyEnv: ManipulationTask, **adapters}.items():
+        if isinstance(env, kind):
+            return adapter(env, group)
     raise AuditError(
         f"environment {env_id!r} ({type(env).__name__}) has no audit_task(group) method"
     )
@@ -156,110 +165,6 @@ class ManipulationTask:
             "opening [share]": np.array([state.opening]),
             "movable": np.array([float(item.movable) for item in items]),
         }
-
-
-class LineTask:
-    """Adapter for CarFlag-1D under the flip of the line."""
-
-    def __init__(self, env: CarFlag1DEnv, group: Group) -> None:
-        if not group.on_line:
-            raise AuditError(f"{group.name} does not act on a line; use the group 'flip'")
-        self.env, self.group = env, group
-
-    def sample_start(self, rng: np.random.Generator) -> tuple[int, int]:
-        """(cell, side of the goal)."""
-        self.env.reset(seed=int(rng.integers(2**31)))
-        return self.env.cell, self.env.goal_side
-
-    def start(self, state: tuple[int, int]) -> np.ndarray:
-        """Any cell is allowed here, also ones on which no episode starts."""
-        self.env.reset(seed=0)
-        self.env.cell, self.env.goal_side = state
-        return self.env.world.observe(*state)
-
-    def sample_action(self, rng: np.random.Generator) -> int:
-        """Left or right."""
-        return int(rng.integers(2))
-
-    def step(self, action: int) -> AuditStep:
-        """One step of the environment."""
-        observation, reward, terminated, truncated, _ = self.env.step(action)
-        state = (self.env.cell, self.env.goal_side)
-        return AuditStep(state, observation, float(reward), terminated or truncated)
-
-    def transform_state(self, g: Element, state: tuple[int, int]) -> tuple[int, int]:
-        """Both numbers change sign."""
-        return (-state[0], -state[1]) if g.mirror else state
-
-    def transform_action(self, g: Element, action: int) -> int:
-        """Left and right are exchanged."""
-        return 1 - action if g.mirror else action
-
-    def transform_observation(self, g: Element, observation: np.ndarray) -> np.ndarray:
-        """Every component changes sign."""
-        return symmetry.transform_observation(self.group, g, observation)
-
-    def features(self, state: tuple[int, int]) -> Features:
-        """Cell and goal side."""
-        return {"cell": np.array([float(state[0])]), "goal side": np.array([float(state[1])])}
-
-
-class GridTask:
-    """Adapter for CarFlag-2D under quarter turns of the grid."""
-
-    def __init__(self, env: CarFlag2DEnv, group: Group) -> None:
-        if group.order != 4 or group.mirrored:
-            raise AuditError(f"{group.name} does not act on the four moves of a grid; use 'C4'")
-        self.env, self.group = env, group
-
-    def sample_start(self, rng: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(agent's cell, goal's cell)."""
-        self.env.reset(seed=int(rng.integers(2**31)))
-        return self.env.cell, self.env.goal
-
-    def start(self, state: tuple[tuple[int, int], tuple[int, int]]) -> np.ndarray:
-        """Any pair of cells is allowed here."""
-        self.env.reset(seed=0)
-        self.env.cell, self.env.goal = state
-        return self.env.world.observe(*state)
-
-    def sample_action(self, rng: np.random.Generator) -> int:
-        """One of the four moves."""
-        return int(rng.integers(4))
-
-    def step(self, action: int) -> AuditStep:
-        """One step of the environment."""
-        observation, reward, terminated, truncated, _ = self.env.step(action)
-        state = (self.env.cell, self.env.goal)
-        return AuditStep(state, observation, float(reward), terminated or truncated)
-
-    def transform_state(
-        self, g: Element, state: tuple[tuple[int, int], tuple[int, int]]
-    ) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Both cells turn with the picture."""
-        return self._turned(g, state[0]), self._turned(g, state[1])
-
-    def transform_action(self, g: Element, action: int) -> int:
-        """Moves are numbered counter-clockwise, so they shift."""
-        return int(symmetry.transform_discrete_action(self.group, g, np.array(action)))
-
-    def transform_observation(self, g: Element, observation: np.ndarray) -> np.ndarray:
-        """The planes turn."""
-        return symmetry.transform_observation(self.group, g, observation)
-
-    def features(self, state: tuple[tuple[int, int], tuple[int, int]]) -> Features:
-        """Rows and columns, counted from the middle."""
-        middle = self.env.world.size // 2
-        return {
-            "agent [cells]": np.array(state[0], dtype=float) - middle,
-            "goal [cells]": np.array(state[1], dtype=float) - middle,
-        }
-
-    def _turned(self, g: Element, cell: tuple[int, int]) -> tuple[int, int]:
-        row, column = cell
-        for _ in range(g.rotation):  # counter-clockwise: the right edge becomes the top
-            row, column = self.env.world.size - 1 - column, row
-        return row, column
 
 
 def _footprint_symmetry(item: SceneObject) -> int:

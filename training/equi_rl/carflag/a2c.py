@@ -29,10 +29,10 @@ import torch
 from torch import Tensor
 
 from equi_rl.carflag.encoder_cache import PictureMemory
-from equi_rl.carflag.env import STEP_LIMIT, World
 from equi_rl.carflag.policy import GridPolicy, Weights
 from equi_rl.carflag.recorded_lstm import LstmState, LstmTape
 from equi_rl.carflag.vector import VectorStep, make_vector
+from equi_rl.carflag.worlds import STEP_LIMIT, World
 
 _LEAST_DEVIATION = 1e-5  # of advantages; a rollout without any difference must not divide by zero
 

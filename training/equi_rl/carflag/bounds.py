@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from equi_rl.carflag.env import STEP_LIMIT, CarFlag1D, CarFlag2D, World
+from equi_rl.carflag.worlds import STEP_LIMIT, CarFlag1D, CarFlag2D, World
 
 GUESS = 0.5  # success of running to one flag without the hint
 

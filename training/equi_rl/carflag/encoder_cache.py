@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equi_rl.carflag.env import CarFlag2D
 from equi_rl.carflag.policy import GridPolicy, Weights
+from equi_rl.carflag.worlds import CarFlag2D
 
 
 class PictureMemory:

@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equi_rl.carflag.env import CarFlag1D, World
 from equi_rl.carflag.recorded_lstm import GATES, LstmState, lstm_cell
 from equi_rl.carflag.tied_weights import Expansion, Tie, tie_bias, tie_filter, untied
+from equi_rl.carflag.worlds import CarFlag1D, World
 from equi_rl.nets.symmetry import Group, Layout, group_named, regular, sign, trivial
 
 HIDDEN = 64  # LSTM channels: 32 regular fields of the flip group, 16 of C4

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from equi_rl.carflag.env import CarFlag1D, CarFlag2D
+from equi_rl.carflag.worlds import CarFlag1D, CarFlag2D
 
 CELL_PX = 24
 LINE_CELL_PX = 12

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from equi_rl.carflag.a2c import A2CConfig
-from equi_rl.carflag.env import CarFlag1D, CarFlag2D, World
+from equi_rl.carflag.worlds import CarFlag1D, CarFlag2D, World
 
 Domain = Literal["carflag-1d", "carflag-2d"]
 Agent = Literal["equi-ra2c", "ra2c"]

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from equi_rl.carflag.env import STEP_LIMIT, CarFlag1D, CarFlag2D, World
+from equi_rl.carflag.worlds import STEP_LIMIT, CarFlag1D, CarFlag2D, World
 
 W = TypeVar("W", CarFlag1D, CarFlag2D)
 DRAWN_AHEAD = 64  # steps for which random numbers are drawn at once

@@ -98,9 +98,10 @@ def _error_table(title: str, errors: list[ElementError]) -> Table:
 def _environment(parsed: argparse.Namespace, console: Console) -> None:
     from equi_rl.audit.environment import audit_environment
     from equi_rl.audit.task import audit_task
+    from equi_rl.carflag.audit import ADAPTERS
 
     options = dict(_option(text) for text in parsed.option)
-    task = audit_task(parsed.env_id, parsed.group, **options)
+    task = audit_task(parsed.env_id, parsed.group, ADAPTERS, **options)
     elements = task.group.order - 1
     with Progress(transient=True, console=Console(stderr=True)) as progress:
         bar = progress.add_task("rollouts", total=elements * parsed.episodes)
@@ -174,9 +175,10 @@ def _training(parsed: argparse.Namespace, console: Console) -> None:
 
 def _params(parsed: argparse.Namespace, console: Console) -> None:
     from equi_rl.audit.networks import parameter_table
+    from equi_rl.carflag.audit import parameter_rows
 
     lines = ["| variant | actor | critic | encoder | LSTM |", "|---|---|---|---|---|"]
-    for row in parameter_table():
+    for row in parameter_table() + parameter_rows():
         critic = f"{row.critic:,}" if row.critic else "shared"
         lines.append(
             f"| {row.variant} | {row.actor:,} | {critic} | {row.encoder:,} | {row.lstm:,} |"

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equi_rl.carflag import env as carflag
 from equi_rl.envs.registry import ENV_IDS, TASKS, make_env, register_envs
 
 if TYPE_CHECKING:
     from equi_rl.envs.base import HiddenPropertyEnv
 
 register_envs()
-carflag.register()
 
 __all__ = ["ENV_IDS", "TASKS", "HiddenPropertyEnv", "make_env", "register_envs"]
 

@@ -1,4 +1,4 @@
-"""`equi-export`: a training checkpoint becomes a model folder that the robot can run.
+"""A training checkpoint becomes a model folder that the robot can run.
 
 Writes ``policy.safetensors`` (ordinary filters and matrices: the symmetry is already expanded, so
 the robot needs no escnn), ``contract.json`` and ``MODEL_CARD.md``; from a run folder also the
@@ -7,15 +7,12 @@ learning curve, and from an evaluation its films.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import hashlib
 import os
-import sys
 from pathlib import Path
 
 import torch
-from rich.console import Console
 from safetensors.torch import load, save
 from torch import Tensor
 
@@ -30,10 +27,10 @@ from equi_rl.export.model_card import (
     remove_evidence,
 )
 from equi_rl.nets import dense
-from equi_rl.nets.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint
 from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.networks import Actor
-from equi_rl.training.evaluation import Evaluation, EvaluationError
+from equi_rl.training.evaluation import Evaluation
 
 WEIGHTS_FILE = "policy.safetensors"
 CONTRACT_FILE = "contract.json"
@@ -152,46 +149,7 @@ def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
     return contract, digest, ActingPolicy(config, weights)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Entry point of `equi-export`."""
-    parser = argparse.ArgumentParser(
-        prog="equi-export",
-        description="Turn a training checkpoint into a model folder for the robot.",
-        epilog="Example: equi-export runs/picking/checkpoints/best models/block_picking"
-        " --evaluation runs/picking/evaluation",
-    )
-    parser.add_argument("checkpoint", type=Path, help="checkpoint folder")
-    parser.add_argument("model", type=Path, help="model folder to write")
-    parser.add_argument(
-        "--evaluation",
-        type=Path,
-        help="folder of equi-evaluate: its figures go onto the card, its films beside it",
-    )
-    parsed = parser.parse_args(arguments)
-    console = Console(stderr=True)
-    try:
-        checkpoint = load_checkpoint(parsed.checkpoint)
-        run_folder = parsed.checkpoint.resolve().parent.parent
-        is_run = (run_folder / "progress.csv").is_file()
-        contract = export(
-            checkpoint, parsed.model, parsed.evaluation, run_folder if is_run else None
-        )
-    except (CheckpointError, EvaluationError, ExportError) as error:
-        console.print(f"equi-export: {error}", markup=False, style="red")
-        return 2
-    console.print(
-        f"{parsed.model}: {contract.task}, group {contract.group},"
-        f" weights {contract.weights_sha256[:12]}",
-        markup=False,
-    )
-    return 0
-
-
 def _write(path: Path, data: bytes) -> None:
     partial = path.with_name(path.name + ".partial")
     partial.write_bytes(data)
     os.replace(partial, path)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

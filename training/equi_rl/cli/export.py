@@ -1,0 +1,55 @@
+"""`equi-export`: a training checkpoint becomes a model folder that the robot can run.
+
+equi-export runs/picking/checkpoints/best models/block_picking --evaluation runs/picking/evaluation
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from equi_rl.export.exporter import ExportError, export
+from equi_rl.nets.checkpoint import CheckpointError, load_checkpoint
+from equi_rl.training.evaluation import EvaluationError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="equi-export",
+        description="Turn a training checkpoint into a model folder for the robot.",
+        epilog="Example: equi-export runs/picking/checkpoints/best models/block_picking"
+        " --evaluation runs/picking/evaluation",
+    )
+    parser.add_argument("checkpoint", type=Path, help="checkpoint folder")
+    parser.add_argument("model", type=Path, help="model folder to write")
+    parser.add_argument(
+        "--evaluation",
+        type=Path,
+        help="folder of equi-evaluate: its figures go onto the card, its films beside it",
+    )
+    parsed = parser.parse_args(arguments)
+    console = Console(stderr=True)
+    try:
+        checkpoint = load_checkpoint(parsed.checkpoint)
+        run_folder = parsed.checkpoint.resolve().parent.parent
+        is_run = (run_folder / "progress.csv").is_file()
+        contract = export(
+            checkpoint, parsed.model, parsed.evaluation, run_folder if is_run else None
+        )
+    except (CheckpointError, EvaluationError, ExportError) as error:
+        console.print(f"equi-export: {error}", markup=False, style="red")
+        return 2
+    console.print(
+        f"{parsed.model}: {contract.task}, group {contract.group},"
+        f" weights {contract.weights_sha256[:12]}",
+        markup=False,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
