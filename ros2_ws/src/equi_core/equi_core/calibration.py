@@ -9,7 +9,6 @@ failed, expired, or belongs to other cameras. All poses are of the camera's *opt
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
@@ -25,6 +24,7 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from equi_core import geometry as geo
+from equi_core.strict_fields import FieldError, plain_fields, read_fields
 
 FORMAT_VERSION = 1
 FILE_NAME = "calibration.yaml"
@@ -256,7 +256,7 @@ class CellCalibration:
 
     def save(self, path: Path) -> None:
         """Write the file with its digest; a reader sees the old file or the whole new one."""
-        plain = _plain(self)
+        plain = plain_fields(self)
         plain["content_sha256"] = _digest(plain)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(path.name + ".partial")
@@ -280,8 +280,11 @@ class CellCalibration:
         if not isinstance(data, dict):
             raise CalibrationFormatError(f"{file} holds {type(data).__name__}, not named fields")
         stated = data.pop("content_sha256", None)
-        calibration = _build(cls, data, "")
-        if stated != _digest(_plain(calibration)):
+        try:
+            calibration = read_fields(cls, data)
+        except FieldError as error:
+            raise CalibrationFormatError(f"{file}: {error}") from error
+        if stated != _digest(plain_fields(calibration)):
             raise CalibrationFormatError(
                 f"{file} does not match its content_sha256: it was edited by hand or is damaged; "
                 "run 'equi-calibrate check' to write it again"
@@ -294,68 +297,6 @@ def _require_residual(name: str, value: float) -> None:
         raise CalibrationFormatError(f"{name} is {value}; it must be a number of at least 0")
 
 
-def _plain(value: Any) -> Any:
-    """The value as lists, dictionaries and scalars."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {spec.name: _plain(getattr(value, spec.name)) for spec in dataclasses.fields(value)}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
 def _digest(plain: Mapping[str, Any]) -> str:
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-_NESTED: dict[str, type] = {"limits": CalibrationLimits}
-_VECTORS = {"position_m": 3, "quaternion_xyzw": 4}
-_TEXTS = {"cell", "created_utc", "robot_serial", "software_version", "name", "serial"} | {
-    "optical_frame"
-}
-_OPTIONAL = {"camera_to_host_s", "command_to_motion_s"}
-
-
-def _build(cls: Any, data: Any, prefix: str) -> Any:
-    """A dataclass of this file from plain data, strict about names and types."""
-    if not isinstance(data, dict):
-        raise CalibrationFormatError(f"'{prefix or 'file'}' is {data!r}; it must hold named fields")
-    names = [spec.name for spec in dataclasses.fields(cls)]
-    for name in data:
-        if name not in names:
-            raise CalibrationFormatError(f"field '{prefix}{name}' is unknown")
-    values = {}
-    for name in names:
-        if name not in data:
-            raise CalibrationFormatError(f"field '{prefix}{name}' is missing")
-        values[name] = _typed(name, data[name], f"{prefix}{name}")
-    return cls(**values)
-
-
-def _typed(name: str, value: Any, path: str) -> Any:
-    if name == "cameras" and isinstance(value, list):
-        return tuple(
-            _build(CameraCalibration, item, f"cameras[{index}].")
-            for index, item in enumerate(value)
-        )
-    if name in _NESTED:
-        return _build(_NESTED[name], value, f"{path}.")
-    if name == "problems" and isinstance(value, list) and all(isinstance(v, str) for v in value):
-        return tuple(value)
-    if name in _VECTORS:
-        if isinstance(value, list) and len(value) == _VECTORS[name] and all(map(_is_number, value)):
-            return tuple(float(item) for item in value)
-        raise CalibrationFormatError(f"'{path}' is {value!r}; it must be {_VECTORS[name]} numbers")
-    if name in _TEXTS and isinstance(value, str):
-        return value
-    if name == "passed" and isinstance(value, bool):
-        return value
-    if name == "format_version" and isinstance(value, int):
-        return value
-    if name in _OPTIONAL and value is None:
-        return None
-    if name not in _TEXTS | {"passed", "problems", "cameras"} and _is_number(value):
-        return float(value)
-    raise CalibrationFormatError(f"'{path}' is {value!r}, which is of the wrong type")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -17,13 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
+
+from equi_core.strict_fields import FieldError, plain_fields, read_fields
 
 CONTRACT_VERSION = 1
 ACTION_ORDER = ("w", "x", "y", "z", "r")
 """Order of the policy vector: closedness, three steps along base_link axes, yaw step."""
-
-T = TypeVar("T")
 
 
 class ContractError(ValueError):
@@ -203,10 +203,7 @@ class PolicyContract:
 
     def to_json(self) -> str:
         """The contract as indented JSON with every field present."""
-        plain = {
-            spec.name: _to_plain(getattr(self, spec.name)) for spec in dataclasses.fields(self)
-        }
-        return json.dumps(plain, indent=2, sort_keys=True, allow_nan=False) + "\n"
+        return json.dumps(plain_fields(self), indent=2, sort_keys=True, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> PolicyContract:
@@ -218,7 +215,10 @@ class PolicyContract:
         # Said first, because another version may well have other fields.
         if isinstance(data, dict) and data.get("version", CONTRACT_VERSION) != CONTRACT_VERSION:
             _require(False, "version", data["version"], f"{CONTRACT_VERSION}; export again")
-        return _build(cls, data, "")
+        try:
+            return read_fields(cls, data)
+        except FieldError as error:
+            raise ContractError(error.name, error.problem) from error
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         # A read-only mapping cannot be sent to another process; JSON can.
@@ -268,45 +268,3 @@ def _require_same(name: str, mine: Any, theirs: Any) -> None:
             )
     elif mine != theirs:
         raise ContractError(name, f"is {mine!r} here and {theirs!r} in the other contract")
-
-
-def _to_plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-def _build(cls: type[T], data: Any, prefix: str) -> T:
-    """A dataclass from a JSON object, strict about names and types."""
-    if not isinstance(data, dict):
-        raise ContractError(prefix or "(file)", f"is {data!r}; it must be a JSON object")
-    hints = get_type_hints(cls)
-    names = [spec.name for spec in dataclasses.fields(cls)]  # type: ignore[arg-type]
-    for name in data:
-        if name not in names:
-            raise ContractError(_join(prefix, name), f"is unknown; known here: {', '.join(names)}")
-    values: dict[str, Any] = {}
-    for name in names:
-        if name not in data:
-            raise ContractError(_join(prefix, name), "is missing")
-        values[name] = _typed(hints[name], data[name], _join(prefix, name))
-    return cls(**values)
-
-
-def _typed(expected: Any, value: Any, name: str) -> Any:
-    if dataclasses.is_dataclass(expected) and isinstance(expected, type):
-        return _build(expected, value, name)
-    if expected is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    if expected is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if expected is str and isinstance(value, str):
-        return value
-    if expected not in (int, float, str) and isinstance(value, dict):
-        return value
-    wanted = {int: "a whole number", float: "a number", str: "a string"}.get(expected, "an object")
-    raise ContractError(name, f"is {value!r}; it must be {wanted}")
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name

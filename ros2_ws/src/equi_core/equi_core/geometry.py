@@ -54,21 +54,21 @@ def rotation_about_z(yaw_rad: ArrayLike) -> FloatArray:
 def rotvec_to_matrix(rotvec_rad: ArrayLike) -> FloatArray:
     """Rotation matrices (..., 3, 3) of rotation vectors (..., 3)."""
     rotvec = _vectors(rotvec_rad, 3, "rotation vector")
-    flat = Rotation.from_rotvec(rotvec.reshape(-1, 3)).as_matrix()
+    flat: FloatArray = Rotation.from_rotvec(rotvec.reshape(-1, 3)).as_matrix()
     return flat.reshape(*rotvec.shape[:-1], 3, 3)
 
 
 def matrix_to_rotvec(rotation: ArrayLike) -> FloatArray:
     """Rotation vectors (..., 3), length in [0, pi], of rotation matrices (..., 3, 3)."""
     matrix = _rotations(rotation)
-    flat = Rotation.from_matrix(matrix.reshape(-1, 3, 3)).as_rotvec()
+    flat: FloatArray = Rotation.from_matrix(matrix.reshape(-1, 3, 3)).as_rotvec()
     return flat.reshape(matrix.shape[:-1])
 
 
 def quaternion_xyzw(rotation: ArrayLike) -> FloatArray:
     """Unit quaternions (..., 4) in ROS order x, y, z, w with w >= 0, of matrices (..., 3, 3)."""
     matrix = _rotations(rotation)
-    flat = Rotation.from_matrix(matrix.reshape(-1, 3, 3)).as_quat(canonical=True)
+    flat: FloatArray = Rotation.from_matrix(matrix.reshape(-1, 3, 3)).as_quat(canonical=True)
     return flat.reshape(*matrix.shape[:-2], 4)
 
 
@@ -77,7 +77,7 @@ def quaternion_xyzw_to_matrix(quaternion: ArrayLike) -> FloatArray:
     quat = _vectors(quaternion, 4, "quaternion")
     if np.any(np.linalg.norm(quat, axis=-1) < 1e-9):
         raise GeometryError(f"quaternion {quat.tolist()} has no length; give x, y, z, w")
-    flat = Rotation.from_quat(quat.reshape(-1, 4)).as_matrix()
+    flat: FloatArray = Rotation.from_quat(quat.reshape(-1, 4)).as_matrix()
     return flat.reshape(*quat.shape[:-1], 3, 3)
 
 
