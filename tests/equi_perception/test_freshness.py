@@ -45,31 +45,31 @@ def monitor_at_rest(left_s=10.0, right_s=10.05, robot_s=10.1) -> FreshnessMonito
 
 
 def causes(monitor: FreshnessMonitor, now_s: float) -> list[Cause]:
-    return [finding.cause for finding in monitor.judge(ns(now_s)).findings]
+    return [issue.cause for issue in monitor.evaluate(ns(now_s)).issues]
 
 
 def test_fresh_clouds_of_a_resting_arm_are_ready():
-    verdict = monitor_at_rest().judge(ns(10.15))
-    assert verdict.ready
-    assert verdict.cloud_ages_s == pytest.approx((0.15, 0.10))
+    status = monitor_at_rest().evaluate(ns(10.15))
+    assert status.ready
+    assert status.cloud_ages_s == pytest.approx((0.15, 0.10))
 
 
 def test_without_anything_everything_is_named_missing():
-    verdict = FreshnessMonitor(CAMERAS, LIMITS).judge(0)
-    assert [f.cause for f in verdict.findings] == [
+    status = FreshnessMonitor(CAMERAS, LIMITS).evaluate(0)
+    assert [issue.cause for issue in status.issues] == [
         Cause.CLOUD_MISSING,
         Cause.CLOUD_MISSING,
         Cause.ROBOT_MISSING,
     ]
-    assert all(math.isnan(age) for age in verdict.cloud_ages_s)
+    assert all(math.isnan(age) for age in status.cloud_ages_s)
 
 
 def test_a_frozen_camera_is_named_and_the_other_is_not():
     monitor = monitor_at_rest()
     monitor.add_cloud("cam_right", cloud(11.0))
     monitor.add_robot(robot(11.0))
-    verdict = monitor.judge(ns(11.05))
-    stale = [f for f in verdict.findings if f.cause is Cause.CLOUD_STALE]
+    status = monitor.evaluate(ns(11.05))
+    stale = [issue for issue in status.issues if issue.cause is Cause.CLOUD_STALE]
     assert len(stale) == 1
     assert "cam_left" in str(stale[0])
 
@@ -80,7 +80,7 @@ def test_it_resumes_by_itself_when_both_are_fresh_again():
     for name in CAMERAS:
         monitor.add_cloud(name, cloud(12.0))
     monitor.add_robot(robot(12.0))
-    assert monitor.judge(ns(12.05)).ready
+    assert monitor.evaluate(ns(12.05)).ready
 
 
 def test_clouds_of_different_times_are_not_fused():
@@ -104,7 +104,7 @@ def test_clouds_taken_before_the_arm_came_to_rest_are_not_used():
     assert set(causes(monitor, 10.25)) == {Cause.CLOUD_BEFORE_REST}
     for name in CAMERAS:
         monitor.add_cloud(name, cloud(10.21))
-    assert monitor.judge(ns(10.25)).ready
+    assert monitor.evaluate(ns(10.25)).ready
 
 
 def test_a_step_between_two_states_is_noticed_by_its_count():
@@ -130,7 +130,7 @@ def test_repeated_and_late_clouds_change_nothing():
     monitor = monitor_at_rest()
     assert not monitor.add_cloud("cam_left", cloud(10.0))
     assert not monitor.add_cloud("cam_left", cloud(9.0))
-    assert monitor.judge(ns(10.15)).clouds["cam_left"].stamp_ns == ns(10.0)
+    assert monitor.evaluate(ns(10.15)).clouds["cam_left"].stamp_ns == ns(10.0)
 
 
 def test_an_unknown_camera_is_refused():
@@ -153,7 +153,7 @@ def test_ready_means_young_close_together_and_at_rest(left, right, state, moving
         and min(left, right) >= state + tiny
         and not moving
     )
-    if monitor.judge(ns(now)).ready:
+    if monitor.evaluate(ns(now)).ready:
         assert now - min(left, right) <= LIMITS.max_cloud_age_s + tiny
         assert abs(left - right) <= LIMITS.max_skew_s + tiny
         assert not moving

@@ -53,7 +53,7 @@ def run(options: list[str]) -> dict[str, object]:
     for _ in range(parsed.repeats):
         ours_ms.append(_timed_ms(ours))
         open3d_ms.append(_timed_ms(theirs))
-    figures = {
+    metrics = {
         "ours_ms": float(np.median(ours_ms)),
         "open3d_ms": float(np.median(open3d_ms)),
         "ours_p99_ms": float(np.percentile(ours_ms, 99)),
@@ -65,14 +65,14 @@ def run(options: list[str]) -> dict[str, object]:
     for column in ("pipeline", "median [ms]", "p99 [ms]"):
         table.add_column(column, justify="left" if column == "pipeline" else "right")
     for name, key in (("ours (compiled passes)", "ours"), ("Open3D", "open3d")):
-        table.add_row(name, f"{figures[f'{key}_ms']:.2f}", f"{figures[f'{key}_p99_ms']:.2f}")
+        table.add_row(name, f"{metrics[f'{key}_ms']:.2f}", f"{metrics[f'{key}_p99_ms']:.2f}")
     console = Console(stderr=True)
     console.print(table)
     console.print(
         f"{speedup:.1f} times as fast; the images differ by {difference_m * 1e3:.1f} mm on average"
     )
     return {
-        **{name: round(value, 3) for name, value in figures.items()},
+        **{name: round(value, 3) for name, value in metrics.items()},
         "speedup": round(speedup, 2),
         "mean_difference_mm": round(difference_m * 1e3, 3),
         "points": sum(len(cloud.points_m) for cloud in clouds),

@@ -1,4 +1,4 @@
-"""depth_fusion_node: clouds and robot state in, Observation out; says why when none comes.
+"""depth_fusion_node: point clouds and robot state in, Observation out; says why when none comes.
 
     ros2 run equi_perception depth_fusion_node --ros-args \
         -p model:=models/block_picking -p calibration:=calibration/results/sim -p cell:=sim
@@ -10,81 +10,74 @@ after the arm came to rest; anything else is explained on `perception_status`.
 
 from __future__ import annotations
 
-import array
 import sys
 import time
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from equi_interfaces.msg import Observation, PerceptionStatus, RobotState
 from equi_interfaces.srv import ResetEpisode
-from geometry_msgs.msg import Point
 from rclpy.node import Node
 from sensor_msgs.msg import Image, PointCloud2
 
 from equi_core.calibration import CellCalibration
 from equi_core.contract import PolicyContract
-from equi_core.observation.builder import (
-    FusedObservation,
-    FusionConfig,
-    ObservationBuilder,
-    RobotPose,
-)
+from equi_core.observation.builder import FusedObservation, FusionConfig, ObservationBuilder
 from equi_core.observation.image import ObservationError
-from equi_perception.cloud_layout import Cloud, CloudLayoutError
+from equi_perception import messages
+from equi_perception.cloud_layout import CloudLayoutError
 from equi_perception.freshness import (
     Cause,
-    Finding,
     FreshnessLimits,
     FreshnessMonitor,
+    Issue,
     StampedCloud,
     StampedRobot,
-    Verdict,
+    SyncStatus,
 )
 from equi_perception.outlier_removal import without_outliers
-from equi_perception.perception_report import PerceptionFigures, StatusNews, worth_telling
+from equi_perception.perception_report import PerceptionMetrics, StatusDebouncer, reportable
 from equi_perception.preview import preview_rgb
 from equi_perception.raw_cloud import RawCloudError, read_cloud
 from equi_ros import qos
+from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
+from equi_ros.diagnostics import diagnostics
+from equi_ros.parameters import declare_settings
 from equi_ros.run_node import run_node
 
 _TICK_S = 0.02
-_DIAGNOSTICS_PERIOD_S = 1.0
 
 
 class DepthFusionNode(Node):
-    """Wires topics to the libraries; holds no knowledge of its own."""
+    """Wires topics to the libraries; decides nothing itself."""
 
     def __init__(self) -> None:
         super().__init__("depth_fusion")
-        self._read_parameters()
-        contract = PolicyContract.load(self._model / "contract.json")
-        calibration = CellCalibration.load(self._calibration)
-        if self._ignore_verdict:
-            self.get_logger().warning(
-                "calibration verdict, age and cell are NOT checked: ignore_calibration_verdict"
-            )
-        else:
-            calibration.require_usable(self._cameras, cell=self._cell, serials=self._serials)
-        self._camera_poses = {name: calibration.camera(name) for name in self._cameras}
-        self._frames = {name: camera.optical_frame for name, camera in self._camera_poses.items()}
+        self._cameras = tuple(
+            str(name) for name in self.declare_parameter("cameras", ["cam_left", "cam_right"]).value
+        )
+        self._cell = self._text("cell", "sim")
+        contract = PolicyContract.load(Path(self._text("model")) / "contract.json")
+        calibration = self._load_calibration()
+        self._contract_sha256 = contract.weights_sha256
+        self._calibrated = {name: calibration.camera(name) for name in self._cameras}
         self._builder = ObservationBuilder(
             contract.image,
-            {name: camera.base_from_raw_points for name, camera in self._camera_poses.items()},
-            self._fusion,
+            {name: camera.base_from_raw_points for name, camera in self._calibrated.items()},
+            declare_settings(self, FusionConfig()),
         )
         self._builder.warm_up()
-        self._contract = contract
-        self._monitor = FreshnessMonitor(self._cameras, self._limits)
+        self._remove_outliers = bool(self.declare_parameter("remove_outliers", False).value)
+        limits = declare_settings(self, FreshnessLimits())
+        self._monitor = FreshnessMonitor(self._cameras, limits)
         self._goals: dict[str, tuple[float, float, float] | None] = {}
         self._sequence = 0
-        self._used_stamps: dict[str, int] = {}
-        self._news = StatusNews()
-        self._figures = PerceptionFigures(self._cameras)
-        self._unreadable: dict[str, Finding] = {}
+        self._used_stamps_ns: dict[str, int] = {}
+        self._debouncer = StatusDebouncer()
+        self._metrics = PerceptionMetrics(self._cameras)
+        self._unreadable: dict[str, Issue] = {}
         self._connect()
         self.get_logger().info(
             f"ready: task {contract.task}, cameras {', '.join(self._cameras)}, "
@@ -93,38 +86,20 @@ class DepthFusionNode(Node):
 
     # Wiring ------------------------------------------------------------------------------------
 
-    def _read_parameters(self) -> None:
-        def text(name: str, default: str = "") -> str:
-            return str(self.declare_parameter(name, default).value)
+    def _text(self, name: str, default: str = "") -> str:
+        return str(self.declare_parameter(name, default).value)
 
-        def number(name: str, default: float) -> float:
-            return float(self.declare_parameter(name, default).value)
-
-        self._model = Path(text("model"))
-        self._calibration = Path(text("calibration"))
-        self._cell = text("cell", "sim")
-        names = self.declare_parameter("cameras", ["cam_left", "cam_right"]).value
-        self._cameras = tuple(str(name) for name in names)
-        self._topics = {
-            name: text(f"{name}.topic", f"{name}/depth/points") for name in self._cameras
-        }
-        serials = {name: text(f"{name}.serial") for name in self._cameras}
-        self._serials = {name: serial for name, serial in serials.items() if serial}
-        self._ignore_verdict = bool(
-            self.declare_parameter("ignore_calibration_verdict", False).value
-        )
-        limits = FreshnessLimits()
-        self._limits = FreshnessLimits(
-            **{name: number(name, default) for name, default in vars(limits).items()}
-        )
-        fusion = FusionConfig()
-        self._fusion = FusionConfig(
-            **{
-                name: self.declare_parameter(name, default).value
-                for name, default in vars(fusion).items()
-            }
-        )
-        self._remove_outliers = bool(self.declare_parameter("remove_outliers", False).value)
+    def _load_calibration(self) -> CellCalibration:
+        calibration = CellCalibration.load(Path(self._text("calibration")))
+        serials = {name: self._text(f"{name}.serial") for name in self._cameras}
+        if self.declare_parameter("ignore_calibration_verdict", False).value:
+            self.get_logger().warning(
+                "calibration verdict, age and cell are NOT checked: ignore_calibration_verdict"
+            )
+        else:
+            known = {name: serial for name, serial in serials.items() if serial}
+            calibration.require_usable(self._cameras, cell=self._cell, serials=known)
+        return calibration
 
     def _connect(self) -> None:
         self._observations = self.create_publisher(Observation, "observation", qos.OBSERVATION)
@@ -134,7 +109,7 @@ class DepthFusionNode(Node):
         for name in self._cameras:
             self.create_subscription(
                 PointCloud2,
-                self._topics[name],
+                self._text(f"{name}.topic", f"{name}/depth/points"),
                 partial(self._on_cloud, name),
                 qos.POINT_CLOUD,
                 raw=True,
@@ -142,7 +117,7 @@ class DepthFusionNode(Node):
         self.create_subscription(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE_HISTORY)
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
         self.create_timer(_TICK_S, self._tick)
-        self.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
+        self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
         self._publish_camera_frames()
 
     # Callbacks ---------------------------------------------------------------------------------
@@ -151,11 +126,11 @@ class DepthFusionNode(Node):
         try:
             cloud = read_cloud(data)
         except RawCloudError as error:
-            self._unreadable[camera] = Finding(Cause.CLOUD_UNREADABLE, f"{camera}: {error}")
+            self._unreadable[camera] = Issue(Cause.CLOUD_UNREADABLE, f"{camera}: {error}")
             return
-        expected = self._frames[camera]
+        expected = self._calibrated[camera].optical_frame
         if cloud.frame_id != expected:
-            self._unreadable[camera] = Finding(
+            self._unreadable[camera] = Issue(
                 Cause.CLOUD_UNREADABLE,
                 f"{camera} sends frame '{cloud.frame_id}', but '{expected}' was calibrated; "
                 "are two cameras swapped?",
@@ -164,19 +139,11 @@ class DepthFusionNode(Node):
         self._unreadable.pop(camera, None)
         stamped = StampedCloud(cloud.stamp_ns, self._now_ns(), cloud)
         if not self._monitor.add_cloud(camera, stamped):
-            self._figures.count_rejected(camera)
+            self._metrics.count_rejected(camera)
         self._tick()
 
     def _on_robot(self, message: RobotState) -> None:
-        self._monitor.add_robot(
-            StampedRobot(
-                stamp_ns=_nanoseconds(message.header.stamp),
-                moving=message.moving,
-                episode_id=message.episode_id,
-                executed_steps=message.executed_steps,
-                state=message,
-            )
-        )
+        self._monitor.add_robot(messages.stamped_robot(message))
 
     def _on_reset(
         self, request: ResetEpisode.Request, response: ResetEpisode.Response
@@ -190,115 +157,92 @@ class DepthFusionNode(Node):
         return response
 
     def _tick(self) -> None:
-        now_ns = self._now_ns()
-        verdict = self._monitor.judge(now_ns)
-        findings = [*self._unreadable.values(), *verdict.findings]
-        if not findings and verdict.robot is not None and self._is_new(verdict):
-            findings = self._observe(verdict, verdict.robot)
-        self._publish_status(worth_telling(findings), verdict)
+        status = self._monitor.evaluate(self._now_ns())
+        issues = [*self._unreadable.values(), *status.issues]
+        if not issues and status.robot is not None and self._is_new(status):
+            issues = self._observe(status, status.robot)
+        self._publish_status(reportable(issues), status)
 
-    # Doing -------------------------------------------------------------------------------------
+    # Observing ---------------------------------------------------------------------------------
 
-    def _is_new(self, verdict: Verdict) -> bool:
+    def _is_new(self, status: SyncStatus) -> bool:
         """Both clouds are newer than those of the last observation."""
         return all(
-            cloud.stamp_ns > self._used_stamps.get(name, -1)
-            for name, cloud in verdict.clouds.items()
+            cloud.stamp_ns > self._used_stamps_ns.get(name, -1)
+            for name, cloud in status.clouds.items()
         )
 
-    def _observe(self, verdict: Verdict, robot: StampedRobot) -> list[Finding]:
-        began = time.perf_counter()
-        self._used_stamps = {name: cloud.stamp_ns for name, cloud in verdict.clouds.items()}
-        goal = self._goals.get(robot.episode_id)
+    def _observe(self, status: SyncStatus, robot: StampedRobot) -> list[Issue]:
+        """Build and publish an observation; returns what prevented it."""
+        begin_s = time.perf_counter()
+        self._used_stamps_ns = {name: status.clouds[name].stamp_ns for name in self._cameras}
+        goal_m = self._goals.get(robot.episode_id)
         try:
-            points = {name: _points(cloud.cloud) for name, cloud in verdict.clouds.items()}
+            points = {name: cloud.cloud.points for name, cloud in status.clouds.items()}
             if self._remove_outliers:
                 points = {name: without_outliers(rows) for name, rows in points.items()}
-            decoded = time.perf_counter()
+            decoded_s = time.perf_counter()
             fused = self._builder.build(
-                points, _pose(robot.state), None if goal is None else goal[:2]
+                points, messages.robot_pose(robot.state), None if goal_m is None else goal_m[:2]
             )
         except CloudLayoutError as error:
-            return [Finding(Cause.CLOUD_UNREADABLE, str(error))]
+            return [Issue(Cause.CLOUD_UNREADABLE, str(error))]
         except ObservationError as error:
-            return [Finding(Cause.CLOUD_EMPTY, str(error))]
-        self._observations.publish(self._message(verdict, robot, fused, goal))
-        wait_ms = (self._now_ns() - min(c.stamp_ns for c in verdict.clouds.values())) / 1e6
-        self._figures.add(
-            fused,
-            {
-                "decode": (decoded - began) * 1e3,
-                **fused.stages_ms,
-                "publish": (time.perf_counter() - decoded) * 1e3 - sum(fused.stages_ms.values()),
-                "exposure_to_observation": wait_ms,
-            },
-        )
-        if self._previews.get_subscription_count():
-            self._previews.publish(
-                _image(preview_rgb(fused.image), self.get_clock().now().to_msg())
+            return [Issue(Cause.CLOUD_EMPTY, str(error))]
+        self._observations.publish(
+            messages.observation_message(
+                fused,
+                self._used_stamps_ns,
+                robot,
+                goal_m,
+                contract_sha256=self._contract_sha256,
+                sequence=self._sequence,
             )
+        )
+        self._sequence += 1
+        self._add_metrics(fused, begin_s, decoded_s)
+        if self._previews.get_subscription_count():
+            self._previews.publish(messages.image_message(preview_rgb(fused.image), self._stamp()))
         return []
 
-    def _message(
-        self,
-        verdict: Verdict,
-        robot: StampedRobot,
-        fused: FusedObservation,
-        goal: tuple[float, float, float] | None,
-    ) -> Observation:
-        state: RobotState = robot.state
-        stamps = [verdict.clouds[name].stamp_ns for name in self._cameras]
-        message = Observation()
-        message.header.stamp = _time(min(stamps))
-        message.header.frame_id = "base_link"
-        message.contract_sha256 = self._contract.weights_sha256
-        message.episode_id, message.step_index = robot.episode_id, robot.executed_steps
-        message.sequence = self._sequence
-        self._sequence += 1
-        message.camera_names = list(self._cameras)
-        message.cloud_stamps = [_time(stamp) for stamp in stamps]
-        message.robot_stamp = state.header.stamp
-        message.tcp_position = state.tcp_pose.position
-        message.tcp_yaw_rad = state.tcp_yaw_rad
-        message.gripper_opening = state.gripper_opening
-        message.holding = state.holding
-        if goal is not None:
-            message.has_goal = True
-            message.goal_position = Point(x=goal[0], y=goal[1], z=goal[2])
-        message.unseen_fraction = fused.unseen_fraction
-        message.channels, message.height, message.width = fused.image.shape
-        # An array.array passes rclpy's checks as it is; a list would be checked number by number.
-        message.image = array.array("f", fused.image.tobytes())
-        return message
+    def _add_metrics(self, fused: FusedObservation, begin_s: float, decoded_s: float) -> None:
+        fusing_ms = sum(fused.stages_ms.values())
+        exposure_ns = min(self._used_stamps_ns.values())
+        self._metrics.add(
+            fused,
+            {
+                "decode": (decoded_s - begin_s) * 1e3,
+                **fused.stages_ms,
+                "publish": (time.perf_counter() - decoded_s) * 1e3 - fusing_ms,
+                "exposure_to_observation": (self._now_ns() - exposure_ns) / 1e6,
+            },
+        )
 
-    def _publish_status(self, findings: list[Finding], verdict: Verdict) -> None:
-        if not self._news.is_news(findings):
+    # Reporting ---------------------------------------------------------------------------------
+
+    def _publish_status(self, issues: list[Issue], status: SyncStatus) -> None:
+        if not self._debouncer.changed(issues):
             return
-        message = PerceptionStatus()
-        message.header.stamp = self.get_clock().now().to_msg()
-        message.state = PerceptionStatus.WAITING if findings else PerceptionStatus.READY
-        message.reasons = [str(finding) for finding in findings]
-        message.camera_names = list(self._cameras)
-        message.cloud_ages_s = list(verdict.cloud_ages_s)
-        self._status.publish(message)
-        if findings:
-            self.get_logger().warning(
-                "waiting: " + "; ".join(str(f) for f in findings), throttle_duration_sec=2.0
-            )
+        self._status.publish(messages.status_message(issues, status, self._cameras, self._stamp()))
+        if issues:
+            text = "; ".join(str(issue) for issue in issues)
+            self.get_logger().warning(f"waiting: {text}", throttle_duration_sec=2.0)
         else:
             self.get_logger().info("every source is fresh", throttle_duration_sec=2.0)
 
     def _publish_diagnostics(self) -> None:
-        verdict = self._monitor.judge(self._now_ns())
-        status = DiagnosticStatus(name="depth_fusion", hardware_id=self._cell)
-        ok = not worth_telling(verdict.findings)
-        status.level = DiagnosticStatus.OK if ok else DiagnosticStatus.WARN
-        status.message = "ready" if ok else "; ".join(str(f) for f in verdict.findings)
-        values = self._figures.values(verdict.cloud_ages_s, self._sequence)
-        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+        status = self._monitor.evaluate(self._now_ns())
+        ok = not reportable(status.issues)
+        self._diagnostics.publish(
+            diagnostics(
+                self._stamp(),
+                "depth_fusion",
+                "ready" if ok else "; ".join(str(issue) for issue in status.issues),
+                self._metrics.values(status.cloud_ages_s, self._sequence),
+                level=DiagnosticStatus.OK if ok else DiagnosticStatus.WARN,
+                hardware_id=self._cell,
+            )
+        )
 
     def _publish_camera_frames(self) -> None:
         """Static transforms of the cameras, where ROS's tf2 is installed.
@@ -306,54 +250,18 @@ class DepthFusionNode(Node):
         A frame has one parent: a camera driver that publishes its own must be told not to.
         """
         try:
-            from geometry_msgs.msg import TransformStamped
             from tf2_msgs.msg import TFMessage
         except ImportError:
             return
-        transforms = []
-        for camera in self._camera_poses.values():
-            item = TransformStamped()
-            item.header.stamp = self.get_clock().now().to_msg()
-            item.header.frame_id, item.child_frame_id = "base_link", camera.optical_frame
-            translation, rotation = item.transform.translation, item.transform.rotation
-            translation.x, translation.y, translation.z = camera.position_m
-            rotation.x, rotation.y, rotation.z, rotation.w = camera.quaternion_xyzw
-            transforms.append(item)
+        transforms = messages.camera_transforms(self._calibrated.values(), self._stamp())
         self._static_frames = self.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
         self._static_frames.publish(TFMessage(transforms=transforms))
 
     def _now_ns(self) -> int:
         return int(self.get_clock().now().nanoseconds)
 
-
-def _points(cloud: Cloud) -> np.ndarray:
-    return cloud.points
-
-
-def _pose(state: RobotState) -> RobotPose:
-    position = state.tcp_pose.position
-    return RobotPose(
-        joints_rad=tuple(float(angle) for angle in state.joint_positions),
-        tcp_position_m=(position.x, position.y, position.z),
-        yaw_rad=state.tcp_yaw_rad,
-        opening=state.gripper_opening,
-        holding=state.holding,
-    )
-
-
-def _image(rgb: np.ndarray, stamp: Time) -> Image:
-    message = Image(height=rgb.shape[0], width=rgb.shape[1], encoding="rgb8", step=3 * rgb.shape[1])
-    message.header.stamp, message.header.frame_id = stamp, "base_link"
-    message.data = array.array("B", rgb.tobytes())
-    return message
-
-
-def _nanoseconds(stamp: Time) -> int:
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
-
-
-def _time(nanoseconds: int) -> Time:
-    return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+    def _stamp(self) -> Time:
+        return self.get_clock().now().to_msg()
 
 
 def main(args: list[str] | None = None) -> int:

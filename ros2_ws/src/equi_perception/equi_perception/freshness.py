@@ -1,8 +1,8 @@
 """Which clouds and robot state belong together, and whether they may be used at all.
 
 Pure bookkeeping over stamps: the newest cloud of every camera, the history of the robot's states.
-`judge` says either what to fuse or, in one sentence per cause, why not. Nothing is remembered about
-earlier verdicts, so whatever was missing is used as soon as it is back.
+`evaluate` returns either what to fuse or one issue per cause. It keeps no state of its own between
+calls, so whatever was missing is used as soon as it is back.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cause(str, Enum):
 
 @dataclass(frozen=True)
 class FreshnessLimits:
-    """How old and how far apart things may be [s]."""
+    """How old and how far apart clouds and robot states may be [s]."""
 
     max_cloud_age_s: float = 0.40
     max_skew_s: float = 0.15
@@ -72,8 +72,8 @@ class StampedRobot:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One cause in words."""
+class Issue:
+    """One reason why there is no observation."""
 
     cause: Cause
     message: str
@@ -83,19 +83,19 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
-    """What to fuse (`robot is not None`), or the reasons why not."""
+class SyncStatus:
+    """What to fuse (`robot is not None`), or the issues that prevent it."""
 
     clouds: Mapping[str, StampedCloud]
     robot: StampedRobot | None
-    findings: tuple[Finding, ...]
+    issues: tuple[Issue, ...]
     cloud_ages_s: tuple[float, ...]
     """Per camera, NaN if none has come."""
 
     @property
     def ready(self) -> bool:
         """Whether everything is fresh and belongs together."""
-        return not self.findings
+        return not self.issues
 
 
 class FreshnessMonitor:
@@ -109,7 +109,7 @@ class FreshnessMonitor:
         self._rest_since_ns: int | None = None
 
     def add_cloud(self, camera: str, cloud: StampedCloud) -> bool:
-        """Take note of a cloud; False if it is not newer than the one before (late or repeated)."""
+        """Keep a cloud; False if it is not newer than the last one (late or repeated)."""
         if camera not in self.camera_names:
             raise KeyError(f"camera '{camera}' is unknown; known: {', '.join(self.camera_names)}")
         before = self._clouds.get(camera)
@@ -119,7 +119,7 @@ class FreshnessMonitor:
         return True
 
     def add_robot(self, robot: StampedRobot) -> None:
-        """Take note of a robot state; older ones than the newest are ignored."""
+        """Keep a robot state; one that is older than the newest is ignored."""
         if self._robots and robot.stamp_ns <= self._robots[-1].stamp_ns:
             return
         before = self._robots[-1] if self._robots else None
@@ -128,34 +128,34 @@ class FreshnessMonitor:
         elif (
             self._rest_since_ns is None
             or before is None
-            # A step may begin and end between two states; then only the count tells.
+            # A step may begin and end between two states: only the step count shows it.
             or (before.episode_id, before.executed_steps)
             != (robot.episode_id, robot.executed_steps)
         ):
             self._rest_since_ns = robot.stamp_ns
         self._robots.append(robot)
 
-    def judge(self, now_ns: int) -> Verdict:
-        """What can be fused at this moment."""
-        findings: list[Finding] = []
+    def evaluate(self, now_ns: int) -> SyncStatus:
+        """What can be fused now, or why nothing can."""
+        issues: list[Issue] = []
         ages = []
         for name in self.camera_names:
             cloud = self._clouds.get(name)
             age_s = math.nan if cloud is None else (now_ns - cloud.stamp_ns) / _NANOSECONDS
             ages.append(age_s)
-            findings += self._about_cloud(name, cloud, age_s)
-        findings += self._about_skew()
+            issues += self._cloud_issues(name, cloud, age_s)
+        issues += self._skew_issues()
         robot = self._robots[-1] if self._robots else None
-        findings += self._about_robot(robot, now_ns)
-        return Verdict(dict(self._clouds), robot, tuple(findings), tuple(ages))
+        issues += self._robot_issues(robot, now_ns)
+        return SyncStatus(dict(self._clouds), robot, tuple(issues), tuple(ages))
 
-    def _about_cloud(self, name: str, cloud: StampedCloud | None, age_s: float) -> list[Finding]:
+    def _cloud_issues(self, name: str, cloud: StampedCloud | None, age_s: float) -> list[Issue]:
         limits = self.limits
         if cloud is None:
-            return [Finding(Cause.CLOUD_MISSING, f"no cloud of {name} has arrived yet")]
+            return [Issue(Cause.CLOUD_MISSING, f"no cloud of {name} has arrived yet")]
         if age_s > limits.max_cloud_age_s:
             return [
-                Finding(
+                Issue(
                     Cause.CLOUD_STALE,
                     f"{name} is {age_s:.2f} s old, at most {limits.max_cloud_age_s:.2f} s is "
                     "allowed; check the camera",
@@ -163,19 +163,17 @@ class FreshnessMonitor:
             ]
         if age_s < -limits.max_future_s:
             return [
-                Finding(
+                Issue(
                     Cause.CLOUD_FUTURE,
                     f"{name} is stamped {-age_s:.2f} s in the future; synchronise the clocks",
                 )
             ]
         rest = self._rest_since_ns
         if rest is not None and cloud.stamp_ns < rest + limits.rest_margin_s * _NANOSECONDS:
-            return [
-                Finding(Cause.CLOUD_BEFORE_REST, f"{name} was taken before the arm came to rest")
-            ]
+            return [Issue(Cause.CLOUD_BEFORE_REST, f"{name} was taken before the arm came to rest")]
         return []
 
-    def _about_skew(self) -> list[Finding]:
+    def _skew_issues(self) -> list[Issue]:
         if len(self._clouds) < len(self.camera_names):
             return []
         stamps = {name: self._clouds[name].stamp_ns for name in self.camera_names}
@@ -184,25 +182,25 @@ class FreshnessMonitor:
         if skew_s <= self.limits.max_skew_s:
             return []
         return [
-            Finding(
+            Issue(
                 Cause.CLOUD_SKEW,
                 f"{first} is {skew_s:.2f} s older than {last}, at most "
                 f"{self.limits.max_skew_s:.2f} s is allowed",
             )
         ]
 
-    def _about_robot(self, robot: StampedRobot | None, now_ns: int) -> list[Finding]:
+    def _robot_issues(self, robot: StampedRobot | None, now_ns: int) -> list[Issue]:
         if robot is None:
-            return [Finding(Cause.ROBOT_MISSING, "no robot state has arrived yet")]
+            return [Issue(Cause.ROBOT_MISSING, "no robot state has arrived yet")]
         age_s = (now_ns - robot.stamp_ns) / _NANOSECONDS
         if age_s > self.limits.max_robot_age_s:
             return [
-                Finding(
+                Issue(
                     Cause.ROBOT_STALE,
                     f"the robot state is {age_s:.2f} s old, at most "
                     f"{self.limits.max_robot_age_s:.2f} s is allowed; check the driver",
                 )
             ]
         if robot.moving:
-            return [Finding(Cause.ROBOT_MOVING, "the arm is moving")]
+            return [Issue(Cause.ROBOT_MOVING, "the arm is moving")]
         return []

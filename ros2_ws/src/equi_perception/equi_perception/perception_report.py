@@ -1,4 +1,4 @@
-"""What perception tells people: which findings are worth a word, what is news, and its figures.
+"""What perception reports: which issues are reportable, when its status changed, and its metrics.
 
 The node puts this into messages (`perception_status`, `diagnostics`).
 """
@@ -11,35 +11,35 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from equi_core.observation.builder import FusedObservation
-from equi_perception.freshness import Cause, Finding
+from equi_perception.freshness import Cause, Issue
 
 _USUAL = (Cause.ROBOT_MOVING, Cause.CLOUD_BEFORE_REST)
-"""Moving is the normal course of an episode, not a state that people need to read about."""
+"""Every step of an episode brings these; an operator need not read about them."""
 _KEPT_SAMPLES = 200
 
 
-def worth_telling(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings without those that every step of an episode brings."""
-    return [finding for finding in findings if finding.cause not in _USUAL]
+def reportable(issues: Iterable[Issue]) -> list[Issue]:
+    """The issues without those that every step of an episode brings."""
+    return [issue for issue in issues if issue.cause not in _USUAL]
 
 
-class StatusNews:
-    """Tells a new state from the old one in other words."""
+class StatusDebouncer:
+    """Says whether a status differs from the last one that was published."""
 
     def __init__(self) -> None:
-        self._told: tuple[str, ...] | None = None
+        self._published: tuple[str, ...] | None = None
 
-    def is_news(self, findings: Iterable[Finding]) -> bool:
-        """Whether these findings differ from those of the last call that said so."""
-        # Ages in the sentences change all the time: only a new set of causes is news.
-        key = tuple(sorted({f.cause.value + f.message[:12] for f in findings}))
-        if key == self._told:
+    def changed(self, issues: Iterable[Issue]) -> bool:
+        """Whether these issues differ from those of the last call that returned True."""
+        # Ages in the messages change all the time: only a new set of causes counts.
+        key = tuple(sorted({f.cause.value + f.message[:12] for f in issues}))
+        if key == self._published:
             return False
-        self._told = key
+        self._published = key
         return True
 
 
-class PerceptionFigures:
+class PerceptionMetrics:
     """Counts and times of the newest observations."""
 
     def __init__(self, camera_names: Sequence[str]) -> None:
@@ -49,16 +49,16 @@ class PerceptionFigures:
         self._rejected = dict.fromkeys(self._camera_names, 0)
 
     def count_rejected(self, camera: str) -> None:
-        """Note a cloud that came late or twice."""
+        """Count a cloud that came late or twice."""
         self._rejected[camera] += 1
 
     def add(self, fused: FusedObservation, stages_ms: Mapping[str, float]) -> None:
-        """Note a published observation and how long each stage of it took."""
+        """Add a published observation and the time of each of its stages."""
         self._newest = fused
         self._stages_ms.append(dict(stages_ms))
 
     def values(self, cloud_ages_s: Sequence[float], observations: int) -> dict[str, str]:
-        """Everything for the diagnostics, by the name under which people read it."""
+        """Values of the diagnostics message by name."""
         values = {
             f"{name} age [s]": f"{age_s:.3f}"
             for name, age_s in zip(self._camera_names, cloud_ages_s, strict=True)

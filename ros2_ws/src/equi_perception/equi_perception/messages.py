@@ -1,0 +1,123 @@
+"""Perception data <-> ROS messages: conversions only, no decisions."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from equi_interfaces.msg import Observation, PerceptionStatus, RobotState
+from geometry_msgs.msg import Point, Transform, TransformStamped
+from numpy.typing import NDArray
+from sensor_msgs.msg import Image
+from std_msgs.msg import Header
+
+from equi_core.calibration import CameraCalibration
+from equi_core.observation.builder import FusedObservation, RobotPose
+from equi_perception.freshness import Issue, StampedRobot, SyncStatus
+from equi_ros.stamps import nanoseconds, time_message
+
+FRAME = "base_link"
+
+
+def stamped_robot(message: RobotState) -> StampedRobot:
+    """What freshness needs to know of a robot state."""
+    return StampedRobot(
+        stamp_ns=nanoseconds(message.header.stamp),
+        moving=message.moving,
+        episode_id=message.episode_id,
+        executed_steps=message.executed_steps,
+        state=message,
+    )
+
+
+def robot_pose(state: RobotState) -> RobotPose:
+    """What the observation needs to know of a robot state."""
+    position = state.tcp_pose.position
+    return RobotPose(
+        joints_rad=tuple(float(angle) for angle in state.joint_positions),
+        tcp_position_m=(position.x, position.y, position.z),
+        yaw_rad=state.tcp_yaw_rad,
+        opening=state.gripper_opening,
+        holding=state.holding,
+    )
+
+
+def observation_message(
+    fused: FusedObservation,
+    cloud_stamps_ns: Mapping[str, int],
+    robot: StampedRobot,
+    goal_m: tuple[float, float, float] | None,
+    *,
+    contract_sha256: str,
+    sequence: int,
+) -> Observation:
+    """The image with everything that says what it was made from."""
+    state: RobotState = robot.state
+    message = Observation(
+        header=Header(stamp=time_message(min(cloud_stamps_ns.values())), frame_id=FRAME),
+        contract_sha256=contract_sha256,
+        episode_id=robot.episode_id,
+        step_index=robot.executed_steps,
+        sequence=sequence,
+        camera_names=list(cloud_stamps_ns),
+        cloud_stamps=[time_message(stamp_ns) for stamp_ns in cloud_stamps_ns.values()],
+        robot_stamp=state.header.stamp,
+        tcp_position=state.tcp_pose.position,
+        tcp_yaw_rad=state.tcp_yaw_rad,
+        gripper_opening=state.gripper_opening,
+        holding=state.holding,
+        unseen_fraction=fused.unseen_fraction,
+    )
+    if goal_m is not None:
+        message.has_goal = True
+        message.goal_position = Point(x=goal_m[0], y=goal_m[1], z=goal_m[2])
+    message.channels, message.height, message.width = fused.image.shape
+    # An array.array passes rclpy's checks as it is; a list would be checked number by number.
+    message.image = array.array("f", fused.image.tobytes())
+    return message
+
+
+def status_message(
+    issues: Sequence[Issue], status: SyncStatus, camera_names: Sequence[str], stamp: Time
+) -> PerceptionStatus:
+    """Ready, or waiting with one reason per issue."""
+    return PerceptionStatus(
+        header=Header(stamp=stamp),
+        state=PerceptionStatus.WAITING if issues else PerceptionStatus.READY,
+        reasons=[str(issue) for issue in issues],
+        camera_names=list(camera_names),
+        cloud_ages_s=list(status.cloud_ages_s),
+    )
+
+
+def image_message(rgb: NDArray[np.uint8], stamp: Time) -> Image:
+    """An RGB image (H, W, 3)."""
+    height, width = rgb.shape[:2]
+    return Image(
+        header=Header(stamp=stamp, frame_id=FRAME),
+        height=height,
+        width=width,
+        encoding="rgb8",
+        step=3 * width,
+        data=array.array("B", rgb.tobytes()),
+    )
+
+
+def camera_transforms(cameras: Iterable[CameraCalibration], stamp: Time) -> list[TransformStamped]:
+    """Where the calibrated cameras stand in base_link."""
+    transforms = []
+    for camera in cameras:
+        transform = Transform()
+        translation, rotation = transform.translation, transform.rotation
+        translation.x, translation.y, translation.z = camera.position_m
+        rotation.x, rotation.y, rotation.z, rotation.w = camera.quaternion_xyzw
+        transforms.append(
+            TransformStamped(
+                header=Header(stamp=stamp, frame_id=FRAME),
+                child_frame_id=camera.optical_frame,
+                transform=transform,
+            )
+        )
+    return transforms
