@@ -17,7 +17,7 @@ from equi_rl.agents.imitation import (
 )
 from equi_rl.agents.learner import ImitationLearner
 from equi_rl.data.collate import Augmentation, collate
-from equi_rl.data.replay_buffer import Episode, EpisodeRecorder
+from equi_rl.data.episode import Episode, EpisodeRecorder
 from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.networks import Actor, initial_state
 

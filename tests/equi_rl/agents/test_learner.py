@@ -10,7 +10,7 @@ from small_networks import random_batch, tiny_config
 
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.learner import SacLearner
-from equi_rl.agents.sac_config import Encoder, SacSettings
+from equi_rl.agents.sac import Encoder, SacSettings
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.agent import build_agent
 

@@ -9,9 +9,14 @@ import pytest
 import torch
 from small_networks import random_batch, tiny_config
 
-from equi_rl.agents.returns import lambda_returns, mean_over_copies
-from equi_rl.agents.sac import SacUpdate, follow_target
-from equi_rl.agents.sac_config import Encoder, SacSettings
+from equi_rl.agents.sac import (
+    Encoder,
+    SacSettings,
+    SacUpdate,
+    follow_target,
+    lambda_returns,
+    mean_over_copies,
+)
 from equi_rl.bench.update import EscnnUpdate, pad, update_operations
 from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense

@@ -16,7 +16,7 @@ from equi_rl.carflag.run import CarFlagRun, RunConfigError
 from equi_rl.carflag.trainer import CarFlagTrainer
 from equi_rl.carflag.worlds import CarFlagError
 from equi_rl.cli.train import main
-from equi_rl.data.replay_buffer import ReplayError
+from equi_rl.data.episode import ReplayError
 from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.results.carflag_experiments import carflag_grid
 from equi_rl.training import trainer as trainer_module

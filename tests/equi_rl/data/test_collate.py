@@ -10,7 +10,7 @@ import torch
 
 from equi_core.contract import ACTION_ORDER
 from equi_rl.data.collate import Augmentation, PixelAugmentation, collate
-from equi_rl.data.replay_buffer import DEPTH_STEP_M, Episode
+from equi_rl.data.episode import DEPTH_STEP_M, Episode
 
 STILL = Augmentation(rotate=False)
 

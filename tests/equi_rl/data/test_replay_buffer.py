@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equi_rl.data.replay_buffer import (
+from equi_rl.data.episode import (
     DEPTH_STEP_M,
     Episode,
-    EpisodeMemory,
     EpisodeRecorder,
     ReplayError,
     labelled_by_success,
     pack_depth,
     unpack_depth,
 )
+from equi_rl.data.replay_buffer import EpisodeMemory
 
 
 def an_episode(steps=3, tag=0.0, size=4, demonstration=False, terminated=True) -> Episode:

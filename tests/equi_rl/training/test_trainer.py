@@ -10,8 +10,8 @@ import torch
 
 from equi_core.statistics import SuccessRate
 from equi_rl.agents.learner import DivergedError, require_finite
-from equi_rl.agents.sac_config import Encoder
-from equi_rl.data.replay_buffer import Episode
+from equi_rl.agents.sac import Encoder
+from equi_rl.data.episode import Episode
 from equi_rl.nets.checkpoint import load_checkpoint
 from equi_rl.results.robot_experiments import FAST_CHOICES
 from equi_rl.training import trainer as trainer_module

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
-from equi_rl.agents.sac import SacUpdate
-from equi_rl.agents.sac_config import SacSettings
+from equi_rl.agents.sac import SacSettings, SacUpdate
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.checkpoint import restore_parameters
 from equi_rl.nets.dense import named_tensors

@@ -24,17 +24,61 @@ encoder.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
+
 import torch
 from torch import Tensor
 
-from equi_rl.agents.returns import lambda_returns, mean_over_copies
-from equi_rl.agents.sac_config import Encoder, SacSettings
 from equi_rl.agents.stage_timer import PartClock
 from equi_rl.data.episode_batch import EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
-from equi_rl.nets.config import ArchitectureError, NetworkConfig
+from equi_rl.nets.agent import require_same_input, share_encoder
 from equi_rl.nets.distributions import sample, squash
 from equi_rl.nets.networks import Actor, ActorWeights, Critic, CriticWeights
+
+
+class Encoder(str, Enum):
+    """Whose loss trains the picture encoder."""
+
+    SEPARATE = "separate"  # actor and critic have one each
+    CRITIC = "critic"  # one for both, trained by the critic's loss
+    BOTH = "both"  # one for both, trained by both losses
+
+
+@dataclass(frozen=True)
+class SacSettings:
+    """Hyper-parameters; the defaults are the paper's."""
+
+    discount: float = 0.9
+    trace: float = 0.0  # lambda: how much of the future is taken from what followed, not from V'
+    target_rate: float = 0.005  # share of the new weights that enters the target per update
+    actor_learning_rate: float = 3e-4
+    critic_learning_rate: float = 3e-4
+    temperature_learning_rate: float = 1e-3
+    initial_temperature: float = 0.1
+    target_entropy: float = -5.0
+    entropy_in_target: bool = True
+    demonstration_weight: float = 0.0  # of |policy's mean - expert's action|^2 in the actor's loss
+    critic_first_updates: int = 0  # so long the actor follows demonstrations and no values yet
+    updated_critic_judges: bool = True  # False: the critic's own pass is reused, 10 % faster
+    encoder: Encoder = Encoder.SEPARATE
+    policy_rate: float = 1.0  # share of the actor's new weights that enters the policy per update
+
+    def __post_init__(self) -> None:
+        if self.critic_first_updates and not self.demonstration_weight:
+            raise ValueError("critic_first_updates needs a demonstration_weight to go by meanwhile")
+        for name in ("trace", "target_rate", "policy_rate"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        if self.policy_rate == 0.0:
+            raise ValueError(
+                "policy_rate is 0.0; it must be above 0, or what is learnt never plays"
+            )
+        if self.encoder is not Encoder.SEPARATE and self.updated_critic_judges:
+            raise ValueError(
+                "updated_critic_judges needs the encoder 'separate': a shared one is updated last"
+            )
 
 
 class SacUpdate:
@@ -43,7 +87,7 @@ class SacUpdate:
     def __init__(self, actor: Actor, critic: Critic, settings: SacSettings | None = None) -> None:
         self.settings = settings or SacSettings()
         self.actor, self.critic = actor, critic
-        _require_same_input(actor.config, critic.config)
+        require_same_input(actor.config, critic.config)
         self.shares_encoder = self.settings.encoder is not Encoder.SEPARATE
         if self.shares_encoder:
             share_encoder(actor, critic)
@@ -247,16 +291,39 @@ class SacUpdate:
         return history
 
 
-def share_encoder(actor: Actor, critic: Critic) -> None:
-    """Give both networks the actor's picture encoder; refuses networks of different kinds."""
-    names = ("encoder_channels", "encoder_kernels", "encoder_strides", "equivariant_encoder")
-    for name in names:
-        if getattr(actor.config, name) != getattr(critic.config, name):
-            raise ArchitectureError(
-                f"network.{name} differs: actor {getattr(actor.config, name)!r}, critic"
-                f" {getattr(critic.config, name)!r}; use the encoder 'separate'"
-            )
-    critic.history.encoder = actor.history.encoder
+def lambda_returns(
+    rewards: Tensor, goes_on: Tensor, following: Tensor, trace: float, layout: EpisodeLayout
+) -> Tensor:
+    """Returns y_t (D,) = r_t + goes_on_t ((1 - trace) following_t + trace y_{t+1}).
+
+    Args:
+        rewards: (D,).
+        goes_on: (D,) discount, zero where the episode ended.
+        following: (D,) value V' of the history after each transition; the last of an episode that
+            ran out of time rests on it alone.
+        trace: lambda, between 0 and 1.
+        layout: which transition follows which.
+    """
+    if not trace:
+        return rewards + goes_on * following
+    counts = layout.step_counts.tolist()
+    steps = zip(*(tensor.split(counts) for tensor in (rewards, goes_on, following)), strict=True)
+    returns: list[Tensor] = []
+    for reward, factor, ahead in reversed(list(steps)):
+        if returns:  # episodes that have a next step come first
+            longer = len(returns[-1])
+            mixed = torch.lerp(ahead[:longer], returns[-1], trace)
+            ahead = torch.cat([mixed, ahead[longer:]])
+        returns.append(reward + factor * ahead)
+    return torch.cat(returns[::-1])
+
+
+def mean_over_copies(values: Tensor, moment: Tensor) -> Tensor:
+    """Each of ``values`` (D,) replaced by the mean of those with the same ``moment`` (D,)."""
+    count = int(moment.max()) + 1
+    total = values.new_zeros(count).index_add_(0, moment, values)
+    copies = values.new_zeros(count).index_add_(0, moment, torch.ones_like(values))
+    return (total / copies)[moment]
 
 
 def follow_target(target: CriticWeights, newest: CriticWeights, rate: float) -> None:
@@ -269,17 +336,3 @@ def follow_target(target: CriticWeights, newest: CriticWeights, rate: float) -> 
 
 def _frozen_copy(tensor: Tensor) -> Tensor:
     return tensor.detach().clone()
-
-
-def _require_same_input(actor: NetworkConfig, critic: NetworkConfig) -> None:
-    names = ("observation", "observation_size", "depth_offset_m", "depth_scale_per_m")
-    for name in names:
-        if getattr(actor, name) != getattr(critic, name):
-            raise ArchitectureError(
-                f"network.{name} differs: actor {getattr(actor, name)!r},"
-                f" critic {getattr(critic, name)!r}"
-            )
-    if actor.encoder_kernels[0] != critic.encoder_kernels[0]:
-        raise ArchitectureError("network.encoder_kernels[0] differs between actor and critic")
-    if actor.encoder_strides[0] != critic.encoder_strides[0]:
-        raise ArchitectureError("network.encoder_strides[0] differs between actor and critic")

@@ -22,7 +22,8 @@ from equi_rl.agents.sac import SacUpdate
 from equi_rl.agents.stage_timer import PartClock
 from equi_rl.bench.update import DEMO_LENGTHS, FULL_LENGTHS
 from equi_rl.data.collate import collate
-from equi_rl.data.replay_buffer import Episode, EpisodeMemory
+from equi_rl.data.episode import Episode
+from equi_rl.data.replay_buffer import EpisodeMemory
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.config import reference_config
 from equi_rl.training.config import Preset, RobotRun, robot_run

@@ -22,8 +22,7 @@ from rich.progress import Progress
 from rich.table import Table
 from torch import Tensor
 
-from equi_rl.agents.sac import SacUpdate
-from equi_rl.agents.sac_config import SacSettings
+from equi_rl.agents.sac import SacSettings, SacUpdate
 from equi_rl.agents.stage_timer import PartClock
 from equi_rl.data.episode_batch import EpisodeBatch, random_batch
 from equi_rl.nets.agent import build_agent

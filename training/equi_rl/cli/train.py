@@ -25,7 +25,7 @@ from equi_rl.agents.learner import DivergedError
 from equi_rl.carflag.a2c import A2CError
 from equi_rl.carflag.run import DOMAINS, CarFlagRun, Domain, RunConfigError
 from equi_rl.carflag.worlds import CarFlagError
-from equi_rl.data.replay_buffer import ReplayError
+from equi_rl.data.episode import ReplayError
 from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.nets.config import ArchitectureError
 from equi_rl.training.collector import CollectorError

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from equi_rl.data import augmentation as augment
+from equi_rl.data.episode import DEPTH_STEP_M, Episode
 from equi_rl.data.episode_batch import EpisodeBatch, EpisodeLayout
 from equi_rl.data.image_kernels import turn_into
-from equi_rl.data.replay_buffer import DEPTH_STEP_M, Episode
 
 
 class PixelAugmentation(str, Enum):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_core.contract import ContractError, PolicyContract
-from equi_rl.data.replay_buffer import pack_depth, unpack_depth
+from equi_rl.data.episode import pack_depth, unpack_depth
 from equi_rl.envs import HiddenPropertyEnv
 from equi_rl.experts import Expert
 
@@ -47,7 +47,7 @@ class Demo:
     """One demonstrated episode of T steps."""
 
     depth: NDArray[np.uint16]
-    """Depth planes (T + 1, S, S) as `equi_rl.data.replay_buffer.pack_depth` stores them."""
+    """Depth planes (T + 1, S, S) as `equi_rl.data.episode.pack_depth` stores them."""
     holding: NDArray[np.bool_]
     """(T + 1,)."""
     action: NDArray[np.float32]

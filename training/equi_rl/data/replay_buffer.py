@@ -1,157 +1,24 @@
-"""Episode memory: whole episodes, compact, with demonstrations that are never evicted.
+"""Replay buffer of whole episodes, with demonstrations that are never evicted.
 
-A frame costs one 16-bit depth plane and one flag, so 100,000 transitions of 84 x 84 images fit in
-under 2 GiB. Observation t and observation t + 1 share storage: an episode of T steps holds T + 1
-frames. `terminated` (the task ended, no future) and `truncated` (time ran out, the future is
-merely unseen) are kept apart, because only the first one stops bootstrapping.
-
-With a folder, every episode is also written to disk as it arrives; a killed run reads them back
-and continues with the same memory. Files of evicted episodes stay until `forget_evicted`, because
-the latest checkpoint may still need them.
+100,000 transitions of 84 x 84 images fit in under 2 GiB (see `episode`). With a folder, every
+episode is also written to disk as it arrives; a killed run reads them back and continues with the
+same buffer. Files of evicted episodes stay until `forget_evicted`, because the latest checkpoint
+may still need them.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equi_core.contract import ACTION_ORDER
+from equi_rl.data.episode import Episode, ReplayError
 
-DEPTH_STEP_M = 1e-5
-"""Resolution of a stored depth [m]: 10 micrometres, so 16 bits reach 0.655 m."""
-_MAX_DEPTH_M = DEPTH_STEP_M * np.iinfo(np.uint16).max
 _FILE_PATTERN = "episode_*.npz"
-
-
-class ReplayError(ValueError):
-    """An episode or request that the memory cannot take; says what is wrong with it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Episode:
-    """One whole episode of T steps. Arrays are not copied; do not write to them."""
-
-    depth: NDArray[np.uint16]
-    """Depth planes (T + 1, S, S) in units of DEPTH_STEP_M."""
-    holding: NDArray[np.bool_]
-    """Holding flag (T + 1,)."""
-    action: NDArray[np.float32]
-    """Executed policy vectors (T, 5)."""
-    reward: NDArray[np.float32]
-    """Rewards (T,)."""
-    terminated: bool
-    """Whether the last step ended the task (success or failure)."""
-    expert_action: NDArray[np.float32]
-    """What the expert would have done at each step (T, 5), or any other action to imitate; NaN
-    rows where there is none."""
-    is_demonstration: bool = False
-
-    def __post_init__(self) -> None:
-        steps = len(self.action)
-        size = self.depth.shape[-1] if self.depth.ndim == 3 else -1
-        wanted = {
-            "depth": (steps + 1, size, size),
-            "holding": (steps + 1,),
-            "action": (steps, len(ACTION_ORDER)),
-            "reward": (steps,),
-            "expert_action": (steps, len(ACTION_ORDER)),
-        }
-        if steps == 0:
-            raise ReplayError("an episode without a step cannot be stored")
-        for name, shape in wanted.items():
-            if getattr(self, name).shape != shape:
-                raise ReplayError(
-                    f"episode.{name} has shape {getattr(self, name).shape}; "
-                    f"for {steps} steps it must be {shape}"
-                )
-        for name in ("action", "reward"):
-            if not np.all(np.isfinite(getattr(self, name))):
-                raise ReplayError(f"episode.{name} holds a value that is not finite")
-
-    def __len__(self) -> int:
-        return len(self.action)
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether the task's reward was earned."""
-        return self.terminated and bool(self.reward[-1] > 0)
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory taken by the arrays."""
-        arrays = (self.depth, self.holding, self.action, self.reward, self.expert_action)
-        return sum(array.nbytes for array in arrays)
-
-
-def labelled_by_success(episode: Episode) -> Episode:
-    """The episode with the actions that earned its reward as labels; a failed one as it is."""
-    if not episode.succeeded:
-        return episode
-    return dataclasses.replace(episode, expert_action=episode.action)
-
-
-def pack_depth(depth_m: NDArray[np.floating]) -> NDArray[np.uint16]:
-    """Depths [m] as stored 16-bit steps; out of range is clipped."""
-    return np.round(np.clip(depth_m, 0.0, _MAX_DEPTH_M) / DEPTH_STEP_M).astype(np.uint16)
-
-
-def unpack_depth(depth: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Stored 16-bit steps as depths [m]."""
-    return depth.astype(np.float32) * np.float32(DEPTH_STEP_M)
-
-
-class EpisodeRecorder:
-    """Collects one episode step by step; `finish` returns it."""
-
-    def __init__(self, first_observation: NDArray[np.float32]) -> None:
-        self._depth = [pack_depth(first_observation[0])]
-        self._holding = [bool(first_observation[1, 0, 0] > 0.5)]
-        self._actions: list[NDArray[np.float32]] = []
-        self._expert_actions: list[NDArray[np.float32]] = []
-        self._rewards: list[float] = []
-
-    @property
-    def n_steps(self) -> int:
-        """Steps recorded so far."""
-        return len(self._actions)
-
-    def add(
-        self,
-        executed_action: NDArray[np.floating],
-        reward: float,
-        next_observation: NDArray[np.float32],
-        expert_action: NDArray[np.floating] | None = None,
-    ) -> None:
-        """Append one step: the action executed, its reward, and the observation after it."""
-        self._actions.append(np.asarray(executed_action, dtype=np.float32))
-        unknown = np.full(len(ACTION_ORDER), np.nan, dtype=np.float32)
-        label = unknown if expert_action is None else np.asarray(expert_action, dtype=np.float32)
-        self._expert_actions.append(label)
-        self._rewards.append(float(reward))
-        self._depth.append(pack_depth(next_observation[0]))
-        self._holding.append(bool(next_observation[1, 0, 0] > 0.5))
-
-    def finish(self, terminated: bool, is_demonstration: bool = False) -> Episode:
-        """The recorded episode."""
-        return Episode(
-            depth=np.stack(self._depth),
-            holding=np.array(self._holding),
-            action=np.array(self._actions, dtype=np.float32).reshape(-1, len(ACTION_ORDER)),
-            reward=np.array(self._rewards, dtype=np.float32),
-            terminated=bool(terminated),
-            expert_action=np.array(self._expert_actions, dtype=np.float32).reshape(
-                -1, len(ACTION_ORDER)
-            ),
-            is_demonstration=is_demonstration,
-        )
 
 
 class EpisodeMemory:

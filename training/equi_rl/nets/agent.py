@@ -87,6 +87,33 @@ def plain_parameters(config: NetworkConfig, kind: str) -> int:
     return total + embedded * (actions + 1) + 2 * head
 
 
+def share_encoder(actor: Actor, critic: Critic) -> None:
+    """Give both networks the actor's picture encoder; refuses networks of different kinds."""
+    names = ("encoder_channels", "encoder_kernels", "encoder_strides", "equivariant_encoder")
+    for name in names:
+        if getattr(actor.config, name) != getattr(critic.config, name):
+            raise ArchitectureError(
+                f"network.{name} differs: actor {getattr(actor.config, name)!r}, critic"
+                f" {getattr(critic.config, name)!r}; use the encoder 'separate'"
+            )
+    critic.history.encoder = actor.history.encoder
+
+
+def require_same_input(actor: NetworkConfig, critic: NetworkConfig) -> None:
+    """Refuse networks that would not see the same image."""
+    names = ("observation", "observation_size", "depth_offset_m", "depth_scale_per_m")
+    for name in names:
+        if getattr(actor, name) != getattr(critic, name):
+            raise ArchitectureError(
+                f"network.{name} differs: actor {getattr(actor, name)!r},"
+                f" critic {getattr(critic, name)!r}"
+            )
+    if actor.encoder_kernels[0] != critic.encoder_kernels[0]:
+        raise ArchitectureError("network.encoder_kernels[0] differs between actor and critic")
+    if actor.encoder_strides[0] != critic.encoder_strides[0]:
+        raise ArchitectureError("network.encoder_strides[0] differs between actor and critic")
+
+
 def _plain(config: NetworkConfig, kind: str, match: str) -> NetworkConfig:
     return plain_twin(config) if match == "channels" else parameter_matched_twin(config, kind)
 

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from equi_core.action import decode
 from equi_core.contract import PolicyContract
 from equi_rl.data.demonstrations import Demo, DemoError
-from equi_rl.data.replay_buffer import pack_depth
+from equi_rl.data.episode import pack_depth
 from equi_rl.envs import HiddenPropertyEnv
 from equi_rl.sim.cameras import picture_camera, render_picture
 

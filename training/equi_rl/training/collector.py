@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from equi_rl.agents.acting_policy import ActingPolicy
-from equi_rl.data.replay_buffer import Episode
+from equi_rl.data.episode import Episode
 from equi_rl.envs import HiddenPropertyEnv, make_env
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import Expert, ExpertConfig, make_expert

@@ -22,7 +22,7 @@ import yaml
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.agents.imitation import ImitationSettings
-from equi_rl.agents.sac_config import Encoder, SacSettings
+from equi_rl.agents.sac import Encoder, SacSettings
 from equi_rl.data.collate import Augmentation, PixelAugmentation
 from equi_rl.envs import TASKS
 from equi_rl.experts import FirstChoice

@@ -13,7 +13,7 @@ import numpy as np
 
 from equi_core.contract import ACTION_ORDER
 from equi_rl.agents.acting_policy import ActingPolicy
-from equi_rl.data.replay_buffer import Episode, EpisodeRecorder
+from equi_rl.data.episode import Episode, EpisodeRecorder
 from equi_rl.envs import HiddenPropertyEnv
 from equi_rl.experts import Expert
 from equi_rl.sim.scene import WorldState

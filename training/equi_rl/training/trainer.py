@@ -33,7 +33,8 @@ from equi_core.scene_seeds import SEEDS_PER_RUN, SELECTION_SEED
 from equi_core.statistics import SuccessRate
 from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
 from equi_rl.data.collate import collate
-from equi_rl.data.replay_buffer import EpisodeMemory, labelled_by_success, stored_episodes
+from equi_rl.data.episode import labelled_by_success
+from equi_rl.data.replay_buffer import EpisodeMemory, stored_episodes
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
