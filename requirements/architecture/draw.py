@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -104,7 +105,7 @@ def draw(graph: Graph, axes: Axes) -> None:
     implied = _implied(set(graph.pairs) - graph.forbidden)
     for pair in sorted(graph.pairs):
         if pair in graph.forbidden:
-            style = {"color": "#c62828", "lw": 1.6, "zorder": 3.5}
+            style: dict[str, Any] = {"color": "#c62828", "lw": 1.6, "zorder": 3.5}
         elif pair in implied:
             style = {"color": "#c3c9cf", "lw": 0.7, "zorder": 1}
         else:
@@ -137,7 +138,7 @@ def _arrow(
     importer: tuple[float, float],
     imported: tuple[float, float],
     row_height: float,
-    style: dict[str, object],
+    style: dict[str, Any],
 ) -> None:
     (x1, y1), (x2, y2) = importer, imported
     side = -BOX_HEIGHT / 2 if y1 > y2 else BOX_HEIGHT / 2  # leaves upwards if it points back

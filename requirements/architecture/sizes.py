@@ -43,8 +43,10 @@ def line_count(path: Path) -> int:
 
 def product_folders(root: Path = REPOSITORY) -> dict[str, Path]:
     """Every package that is shipped, and the parts that stand for ROS or install the rest."""
-    others = {"pip_ros2": root / "ros2_ws/pip_ros2/src", "requirements": root / "requirements"}
-    return {**package_folders(root), **others}
+    tools = [root / "requirements" / name for name in ("installer", "architecture")]
+    others = [path for path in tools if path.is_dir()] or [root / "requirements"]
+    pip_ros2 = {"pip_ros2": root / "ros2_ws/pip_ros2/src"}
+    return {**package_folders(root), **pip_ros2, **{path.name: path for path in others}}
 
 
 def measure(name: str, folder: Path) -> Size:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from .layout import SetupError
 
@@ -22,12 +23,8 @@ TAIL_LINES = 12
 _NOISE = re.compile(
     r"WARNING: Location|is ignored|\[notice\]|^\s*$|DEPRECATION|Looking in (indexes|links)"
 )
-_NO_NETWORK = (
-    "Temporary failure in name resolution|Name or service not known|Connection refused"
-    "|Network is unreachable|NewConnectionError|ConnectTimeout|ReadTimeout|Max retries exceeded"
-    "|Could not fetch URL|No route to host|ProxyError|Temporary failure resolving"
-    "|Could not resolve|Unable to connect to"
-)
+# Pattern in the output, likely cause, way out. The first match decides: without a network pip ends
+# with a misleading 'no matching distribution'.
 _CAUSES = (
     (
         "No space left on device",
@@ -35,7 +32,9 @@ _CAUSES = (
         "free about 6 GB (`df -h .`), then run again.",
     ),
     (
-        _NO_NETWORK,
+        "Temporary failure (in name resolution|resolving)|Name or service not known|ProxyError"
+        "|Connection refused|Network is unreachable|NewConnectionError|(Connect|Read)Timeout"
+        "|Max retries exceeded|Could not (fetch URL|resolve)|No route to host|Unable to connect to",
         "the network cannot be reached",
         "check the connection and the proxy settings (`python3 -m pip config list`), then run "
         "again: what is already installed stays.",
@@ -120,23 +119,20 @@ def run(
 def _watch(process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait for a process; on a terminal keep one changing line, elsewhere a line now and then."""
     started = time.monotonic()
-    next_beat = started + HEARTBEAT_S
     live = sys.stdout.isatty()
+    patience_s = POLL_S if live else HEARTBEAT_S
     while True:
         try:
-            process.wait(timeout=POLL_S)
+            process.wait(timeout=patience_s)
             break
         except subprocess.TimeoutExpired:
-            pass
-        now = time.monotonic()
-        if live:
-            width = max(20, shutil.get_terminal_size().columns - 1)
-            text = f"      {now - started:5.0f} s  {_last_line(log)}"[:width]
-            sys.stdout.write(f"\r\x1b[2K{text}")
-            sys.stdout.flush()
-        elif now >= next_beat:
-            next_beat = now + HEARTBEAT_S
-            say(f"      {now - started:5.0f} s  {_last_line(log)[:100]}")
+            text = f"      {time.monotonic() - started:5.0f} s  {_last_line(log)}"
+            if live:
+                width = max(20, shutil.get_terminal_size().columns - 1)
+                sys.stdout.write(f"\r\x1b[2K{text[:width]}")
+                sys.stdout.flush()
+            else:
+                say(text[:120])
     if live:
         sys.stdout.write("\r\x1b[2K")
         sys.stdout.flush()
@@ -154,28 +150,27 @@ def _end_family(process: subprocess.Popen[bytes]) -> None:
 def _last_line(log: Path) -> str:
     with log.open("rb") as stream:
         stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, stream.tell() - 2000))
-        lines = stream.read().decode("utf-8", "replace").replace("\r", "\n").splitlines()
-    useful = [line.strip() for line in lines if not _NOISE.search(line)]
-    return useful[-1] if useful else ""
+        lines = _useful_lines(stream, max(0, stream.tell() - 2000))
+    return lines[-1].strip() if lines else ""
+
+
+def _useful_lines(stream: BinaryIO, begin: int) -> list[str]:
+    stream.seek(begin)
+    text = stream.read().decode("utf-8", "replace").replace("\r", "\n")
+    return [line.rstrip() for line in text.splitlines() if not _NOISE.search(line)]
 
 
 def _explain(words: list[str], code: int, log: Path, begin: int) -> SetupError:
     with log.open("rb") as stream:
-        stream.seek(begin)
-        output = stream.read().decode("utf-8", "replace")
-    lines = [line.rstrip() for line in output.splitlines() if not _NOISE.search(line)]
+        lines = _useful_lines(stream, begin)
     end = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
     tail = "\n".join(f"    | {line[:200]}" for line in lines[-TAIL_LINES:])
     command = " ".join(words)
     command = command if len(command) <= 160 else f"{command[:157]}..."
-    cause, way_out = (
-        "",
-        "read the log, repair the cause, then run again: finished steps are not repeated.",
-    )
-    # The order counts: without a network pip ends with a misleading 'no matching distribution'.
+    cause = ""
+    way_out = "read the log, repair the cause, then run again: finished steps are not repeated."
     for pattern, name, advice in _CAUSES:
-        if re.search(pattern, output):
+        if re.search(pattern, "\n".join(lines)):
             cause, way_out = f"Likely cause: {name}.\n", advice
             break
     return SetupError(f"`{command}` failed ({end}).\n{tail}\n{cause}Full log: {log}", way_out)

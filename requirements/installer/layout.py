@@ -59,13 +59,6 @@ class Layout:
         """The interpreter of the virtual environment."""
         return self.venv / "bin" / "python"
 
-    def package_roots(self, profile: Profile) -> list[Path]:
-        """Folders in which colcon looks for packages."""
-        roots = [self.workspace / "src"]
-        if profile is Profile.FULL:
-            roots.append(self.root / "tests" / "fixtures")
-        return [root for root in roots if root.is_dir()]
-
 
 def child_environment(layout: Layout, ros_prefix: Path | None, run_token: str) -> dict[str, str]:
     """Environment for the commands of setup: the venv first, nothing of another workspace.
@@ -75,30 +68,22 @@ def child_environment(layout: Layout, ros_prefix: Path | None, run_token: str) -
         ros_prefix: Prefix of a sourced ROS 2, whose variables are kept; None with the wheels.
         run_token: Marks the processes of this run, so that the next one can end leftovers.
     """
-    environment = dict(os.environ)
-    unwanted = [
-        "PYTHONHOME",
-        "VIRTUAL_ENV",
-        "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
-        "MAKEFLAGS",
-        "MFLAGS",
-    ]
+    unwanted = {"PYTHONHOME", "_ROS_WHEELS_BOOTSTRAP_COMPLETE", "MAKEFLAGS", "MFLAGS"}
+    added = {}
     if ros_prefix is None:
-        unwanted += ["PYTHONPATH", "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "COLCON_PREFIX_PATH"]
-    for name in unwanted:
-        environment.pop(name, None)
-    kept = [part for part in environment.get("LD_LIBRARY_PATH", "").split(":") if part]
-    kept = [part for part in kept if ros_prefix is not None or "/.venv/" not in f"{part}/"]
-    environment.pop("LD_LIBRARY_PATH", None)
-    if kept:
-        environment["LD_LIBRARY_PATH"] = ":".join(kept)
-    if ros_prefix is None:
-        environment["AMENT_PREFIX_PATH"] = str(layout.venv)
-        environment["CMAKE_PREFIX_PATH"] = str(layout.venv)
-    environment["VIRTUAL_ENV"] = str(layout.venv)
-    environment["PATH"] = f"{layout.venv / 'bin'}:{environment.get('PATH', os.defpath)}"
-    environment["PYTHONNOUSERSITE"] = "1"
-    environment["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
-    environment["PIP_NO_INPUT"] = "1"
-    environment["EQUI_SETUP_RUN"] = run_token
-    return environment
+        unwanted |= {"PYTHONPATH", "COLCON_PREFIX_PATH"}
+        added = {"AMENT_PREFIX_PATH": str(layout.venv), "CMAKE_PREFIX_PATH": str(layout.venv)}
+        libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+        # What `source env.sh` has added belongs to the environment that may be replaced now.
+        kept = [part for part in libraries if part and "/.venv/" not in f"{part}/"]
+        added["LD_LIBRARY_PATH"] = ":".join(kept)
+    return {
+        **{name: value for name, value in os.environ.items() if name not in unwanted},
+        **added,
+        "VIRTUAL_ENV": str(layout.venv),
+        "PATH": f"{layout.venv / 'bin'}:{os.environ.get('PATH', os.defpath)}",
+        "PYTHONNOUSERSITE": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_INPUT": "1",
+        "EQUI_SETUP_RUN": run_token,
+    }

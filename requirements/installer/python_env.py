@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import shutil
 import sys
@@ -120,15 +119,14 @@ def _is_complete(site: Path, metadata: Path, thorough: bool) -> bool:
         return False
     if not thorough:
         return True
-    with (
-        contextlib.suppress(OSError, csv.Error, UnicodeDecodeError),
-        record.open(newline="") as stream,
-    ):
-        for row in csv.reader(stream):
-            if len(row) != 3 or not row[2] or row[0].endswith((".cmake", ".pyc")):
-                continue  # no size recorded, repaired by setup, or rewritten by Python
-            path = site / row[0]
-            if not path.is_file() or path.stat().st_size != int(row[2]):
-                return False
-        return True
-    return False
+    try:
+        rows = list(csv.reader(record.read_text(encoding="utf-8").splitlines()))
+    except (OSError, csv.Error, UnicodeDecodeError):
+        return False
+    for row in rows:
+        if len(row) != 3 or not row[2] or row[0].endswith((".cmake", ".pyc")):
+            continue  # no size recorded, repaired by setup, or rewritten by Python
+        path = site / row[0]
+        if not path.is_file() or path.stat().st_size != int(row[2]):
+            return False
+    return True

@@ -29,8 +29,12 @@ def sourced_ros_prefix(layout: Layout, environment: Mapping[str, str] = os.envir
     """
     distro = environment.get("ROS_DISTRO", "")
     prefixes = [Path(part) for part in environment.get("AMENT_PREFIX_PATH", "").split(":") if part]
-    foreign = [prefix for prefix in prefixes if layout.root not in [prefix, *prefix.parents]]
-    foreign = [prefix for prefix in foreign if (prefix / "share" / "ament_index").is_dir()]
+    foreign = [
+        prefix
+        for prefix in prefixes
+        if layout.root not in [prefix, *prefix.parents]
+        and (prefix / "share" / "ament_index").is_dir()
+    ]
     if not distro or not foreign:
         return None
     way_out = f"open a shell without it, or source ROS 2 {DISTRO}, then run again."
@@ -39,66 +43,32 @@ def sourced_ros_prefix(layout: Layout, environment: Mapping[str, str] = os.envir
             f"ROS 2 {distro!r} is sourced ({foreign[-1]}); this workspace is made for {DISTRO!r}.",
             way_out,
         )
-    probe = subprocess.run(
-        [sys.executable, "-c", "import rclpy, sys; sys.stdout.write(rclpy.__file__)"],
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if probe.returncode != 0:
-        reason = (probe.stderr.strip().splitlines() or ["no output"])[-1]
+    code = "import rclpy, sys; sys.stdout.write(rclpy.__file__)"
+    answer = _answer_of(Path(sys.executable), code, environment)
+    if answer.returncode != 0:
+        reason = (answer.stderr.strip().splitlines() or ["no output"])[-1]
         raise SetupError(
             f"ROS 2 {DISTRO} is sourced ({foreign[-1]}), but {sys.executable} cannot import its "
             f"rclpy: {reason}",
             "use the Python that ROS was built for (make setup PYTHON=/usr/bin/python3), or "
             f"{way_out}",
         )
-    rclpy_file = Path(probe.stdout)
-    inside = [prefix for prefix in foreign if prefix in rclpy_file.parents]
-    return inside[0] if inside else None
+    return next((prefix for prefix in foreign if prefix in Path(answer.stdout).parents), None)
 
 
-def can_import(layout: Layout, module: str, environment: Mapping[str, str]) -> bool:
-    """True if the environment's Python finds the module outside of this checkout's own pip_ros2."""
-    code = (
-        "import importlib.util, json, sys\n"
-        f"spec = importlib.util.find_spec({module!r})\n"
-        "sys.stdout.write(json.dumps(spec.origin if spec else None))\n"
-    )
-    probe = subprocess.run(
-        [str(layout.python), "-c", code],
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if probe.returncode != 0:
-        return False
-    origin = json.loads(probe.stdout)
-    return origin is not None and layout.root not in Path(origin).parents
-
-
-def repair_cmake_paths(layout: Layout, environment: Mapping[str, str]) -> int:
-    """Make the wheels' CMake files name this Python's headers; return how many files were changed.
+def repair_cmake_paths(layout: Layout, log: Path, environment: Mapping[str, str]) -> None:
+    """Make the wheels' CMake files name this Python's headers.
 
     Safe to repeat, and safe to interrupt: each file is replaced as a whole.
 
     Raises:
         SetupError: The headers of this Python are not installed.
     """
-    answer = subprocess.run(
-        [
-            str(layout.python),
-            "-c",
-            "import json, numpy, sys, sysconfig\n"
-            "sys.stdout.write(json.dumps([sysconfig.get_paths()['include'], numpy.get_include()]))",
-        ],
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        check=False,
+    code = (
+        "import json, numpy, sys, sysconfig\n"
+        "sys.stdout.write(json.dumps([sysconfig.get_paths()['include'], numpy.get_include()]))"
     )
+    answer = _answer_of(layout.python, code, environment)
     if answer.returncode != 0:
         raise SetupError(
             f"numpy cannot be imported:\n{answer.stderr.strip()}",
@@ -111,7 +81,6 @@ def repair_cmake_paths(layout: Layout, environment: Mapping[str, str]) -> int:
             f"the headers of Python are missing: {include}/Python.h",
             f"install them (`sudo apt-get install -y {name}-dev`), then run again.",
         )
-    changed = 0
     for path in sorted((layout.venv / "share").rglob("*.cmake")):
         text = path.read_text(encoding="utf-8")
         repaired = _BUILD_NUMPY.sub(numpy_include, _BUILD_INCLUDE.sub(include, text))
@@ -119,5 +88,17 @@ def repair_cmake_paths(layout: Layout, environment: Mapping[str, str]) -> int:
             temporary = path.with_name(f"{path.name}.tmp")
             temporary.write_text(repaired, encoding="utf-8")
             temporary.replace(path)
-            changed += 1
-    return changed
+            with log.open("a", encoding="utf-8") as stream:
+                stream.write(f"repaired {path}\n")
+
+
+def _answer_of(
+    python: Path, code: str, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(python), "-c", code],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )

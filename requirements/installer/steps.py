@@ -11,10 +11,16 @@ from .commands import run, say
 from .layout import Layout, Profile
 from .system_packages import install_system_packages, require_tools, wanted_packages
 
-# Order matters: torch goes first, so that nothing else chooses its build.
-ROBOT_LAYERS = ("core", "robot")
-FULL_LAYERS = ("training", "dev")
-PINS = ("build", "core", "robot", "training", "dev", "colcon", "ros")
+# The short lists, in the order of their installation, and what the user reads about each.
+PINS = {
+    "build": "pip and setuptools",
+    "core": "packages of the core",
+    "robot": "packages of the robot side",
+    "training": "packages for training (compiles py3nj and lie_learn)",
+    "dev": "packages for tests and checks",
+    "colcon": "colcon",
+    "ros": "ROS 2 Jazzy wheels",
+}
 
 
 @dataclass(frozen=True)
@@ -43,16 +49,15 @@ class Step:
 
 def plan(context: Context) -> list[Step]:
     """The steps that lead from a fresh machine to a built workspace."""
-    steps = [_system(context), _environment(context), _pip_tools(context)]
-    steps.append(_torch(context))
-    steps += [_layer(context, layer) for layer in ROBOT_LAYERS]
-    if context.profile is Profile.FULL:
-        steps += [_layer(context, layer) for layer in FULL_LAYERS]
-    steps.append(_layer(context, "colcon"))
+    left_out = {"training", "dev"} if context.profile is Profile.ROBOT else set()
+    if context.ros_prefix is not None:
+        left_out.add("ros")
+    lists = [_list(context, name) for name in PINS if name not in left_out]
+    # Torch goes first, so that nothing else chooses its build.
+    steps = [_system(context), _environment(context), lists[0], _torch(context), *lists[1:]]
     if context.ros_prefix is None:
-        steps += [_layer(context, "ros"), _cmake_repair(context)]
-    steps += [_launch_tools(context), _own_packages(context), _workspace(context)]
-    return steps
+        steps.append(_cmake_repair(context))
+    return [*steps, _own_packages(context), _workspace(context)]
 
 
 def _system(context: Context) -> Step:
@@ -84,40 +89,13 @@ def _environment(context: Context) -> Step:
     )
 
 
-def _pip(context: Context, arguments: list[str], log: Path) -> None:
-    """Install with pip, in the versions of the lock."""
-    layout = context.layout
-    broken = python_env.drop_broken_packages(layout, thorough=context.interrupted)
-    if broken:
-        say(f"      half-installed, installing again: {', '.join(broken)}")
-    constraints = layout.requirements / "constraints.txt"
-    command: list[str | Path] = [
-        layout.python,
-        "-m",
-        "pip",
-        "install",
-        "--no-compile",
-        "--progress-bar",
-        "off",
-        *arguments,
-        "--constraint",
-        constraints,
-    ]
-    run(command, log, context.environment)
-
-
-def _pins_key(context: Context, *names: str) -> str:
-    files = [context.layout.requirements / f"{name}.txt" for name in (*names, "constraints")]
-    return stamps.digest([*files, str(context.ros_prefix)])
-
-
-def _pip_tools(context: Context) -> Step:
-    file = context.layout.requirements / "build.txt"
+def _list(context: Context, name: str) -> Step:
+    file = context.layout.requirements / f"{name}.txt"
     return Step(
-        "build",
-        "pip and setuptools",
-        lambda: _pins_key(context, "build"),
-        lambda log: _pip(context, ["-r", str(file)], log),
+        name,
+        PINS[name],
+        lambda: _pins_key(context, name),
+        lambda log: _pip(context, ["-r", file], log),
     )
 
 
@@ -132,71 +110,39 @@ def _torch(context: Context) -> Step:
     )
 
 
-_LAYER_TITLES = {
-    "core": "packages of the core",
-    "robot": "packages of the robot side",
-    "training": "packages for training (compiles py3nj and lie_learn)",
-    "dev": "packages for tests and checks",
-    "colcon": "colcon",
-    "ros": "ROS 2 Jazzy wheels",
-}
+def _pip(context: Context, arguments: list[str | Path], log: Path) -> None:
+    """Install with pip, in the versions of the lock."""
+    layout = context.layout
+    broken = python_env.drop_broken_packages(layout, thorough=context.interrupted)
+    if broken:
+        say(f"      half-installed, installing again: {', '.join(broken)}")
+    pip = [str(layout.python), "-m", "pip", "install", "--no-compile", "--progress-bar", "off"]
+    lock = layout.requirements / "constraints.txt"
+    run([*pip, *arguments, "--constraint", lock], log, context.environment)
 
 
-def _layer(context: Context, layer: str) -> Step:
-    file = context.layout.requirements / f"{layer}.txt"
-    return Step(
-        layer,
-        _LAYER_TITLES[layer],
-        lambda: _pins_key(context, layer),
-        lambda log: _pip(context, ["-r", str(file)], log),
-    )
+def _pins_key(context: Context, *names: str) -> str:
+    files = [context.layout.requirements / f"{name}.txt" for name in (*names, "constraints")]
+    return stamps.digest([*files, str(context.ros_prefix)])
 
 
 def _cmake_repair(context: Context) -> Step:
-    layout = context.layout
-
-    def act(log: Path) -> None:
-        changed = ros.repair_cmake_paths(layout, context.environment)
-        log.write_text(f"{changed} CMake files repaired\n", encoding="utf-8")
-
     return Step(
         "cmake_paths",
         "CMake paths of the ROS wheels",
         lambda: _pins_key(context, "ros", "core"),
-        act,
-    )
-
-
-def _launch_tools(context: Context) -> Step:
-    """`launch`, `launch_ros` and `ros2`, written by us for where no real ROS provides them."""
-    layout = context.layout
-    project = layout.workspace / "pip_ros2"
-    manifests = [project / "pyproject.toml", project / "setup.py", project / "setup.cfg"]
-
-    def act(log: Path) -> None:
-        if ros.can_import(layout, "launch_ros", context.environment):
-            log.write_text("launch_ros of the sourced ROS 2 is used\n", encoding="utf-8")
-        elif any(manifest.exists() for manifest in manifests):
-            workspace.install_editable(layout, [project], log, context.environment)
-
-    return Step(
-        "launch_tools",
-        "ros2 and launch",
-        lambda: stamps.digest([*manifests, str(context.ros_prefix), *workspace.EDITABLE]),
-        act,
+        lambda log: ros.repair_cmake_paths(context.layout, log, context.environment),
     )
 
 
 def _own_packages(context: Context) -> Step:
     layout = context.layout
-    projects = workspace.editable_projects(layout, context.profile)
-    names = ("setup.py", "setup.cfg", "pyproject.toml")
+    projects = workspace.editable_projects(layout, context.profile, context.ros_prefix)
+    files = [path for project in projects for path in workspace.manifests(project)]
     return Step(
         "own_packages",
         "our packages for plain Python",
-        lambda: stamps.digest(
-            [*(project / name for project in projects for name in names), *workspace.EDITABLE]
-        ),
+        lambda: stamps.digest([*files, *workspace.EDITABLE]),
         lambda log: workspace.install_editable(layout, projects, log, context.environment),
     )
 
@@ -205,11 +151,9 @@ def _workspace(context: Context) -> Step:
     layout, profile = context.layout, context.profile
 
     def key() -> str:
-        packages = workspace.find_packages(layout.package_roots(profile))
+        packages = sorted(workspace.find_packages(layout, profile).items())
         return stamps.digest(
-            part
-            for name, path in sorted(packages.items())
-            for part in (name, workspace.package_digest(path))
+            part for name, path in packages for part in (name, workspace.package_digest(path))
         )
 
     return Step(

@@ -11,13 +11,6 @@ from .commands import run, say
 from .layout import Profile, SetupError
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
-TOOLS = {
-    "cc": "build-essential",
-    "c++": "build-essential",
-    "make": "build-essential",
-    "cmake": "cmake",
-}
-FULL_TOOLS = {"gfortran": "gfortran"}
 
 
 def wanted_packages(apt_list: Path, profile: Profile, base_python: Path) -> list[str]:
@@ -80,14 +73,20 @@ def install_system_packages(names: list[str], log: Path) -> None:
         run(install, log, environment)
 
 
+def needed_tools(profile: Profile) -> dict[str, str]:
+    """Programs that must be on the PATH, and the Debian package of each."""
+    tools = {**dict.fromkeys(("cc", "c++", "make"), "build-essential"), "cmake": "cmake"}
+    return tools | ({"gfortran": "gfortran"} if profile is Profile.FULL else {})
+
+
 def require_tools(profile: Profile) -> None:
     """Check that compilers and CMake can really be started.
 
     Raises:
         SetupError: One of them is not on the PATH.
     """
-    tools = {**TOOLS, **(FULL_TOOLS if profile is Profile.FULL else {})}
-    missing = {tool: package for tool, package in tools.items() if shutil.which(tool) is None}
+    tools = needed_tools(profile).items()
+    missing = {tool: package for tool, package in tools if shutil.which(tool) is None}
     if missing:
         packages = " ".join(sorted(set(missing.values())))
         raise SetupError(
@@ -100,9 +99,8 @@ def require_tools(profile: Profile) -> None:
 def _root_prefix() -> list[str] | None:
     if os.geteuid() == 0:
         return []
-    if (
-        shutil.which("sudo")
-        and subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0
-    ):
-        return ["sudo", "-n"]
-    return None
+    sudo = ["sudo", "-n"]
+    allowed = (
+        shutil.which("sudo") and not subprocess.run([*sudo, "true"], capture_output=True).returncode
+    )
+    return sudo if allowed else None

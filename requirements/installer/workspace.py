@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from . import stamps
@@ -13,60 +12,61 @@ from .commands import run
 from .layout import Layout, Profile, SetupError
 from .python_env import identity_of
 
-# Files whose content decides what is built; of the others (launch, config, ...) only the names
-# matter, because a symlinked install follows their edits. Python modules do not matter at all.
-_CONTENT = re.compile(
-    r"(package\.xml|CMakeLists\.txt|setup\.py|setup\.cfg|pyproject\.toml|.*\.(msg|srv|action))$"
-)
-_SKIPPED = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "test"}
-INTERFACES = "equi_interfaces"
+MANIFESTS = ("package.xml", "CMakeLists.txt", "setup.py", "setup.cfg", "pyproject.toml")
+INTERFACES = (".msg", ".srv", ".action")
+# Symlinked folders: a new file needs a build, an edit does not.
+DATA = ("launch", "config", "resource")
 # A path entry instead of an import hook: the folder `launch` that many a ROS package puts on the
 # path would come before the hook and hide the package `launch`.
 EDITABLE = ("--config-settings", "editable_mode=compat")
 BUILT_BY = ".environment"
 
 
-def find_packages(roots: list[Path]) -> dict[str, Path]:
-    """ROS packages below the folders, by name."""
+def package_roots(layout: Layout, profile: Profile) -> list[Path]:
+    """Folders in which colcon looks for packages."""
+    fixtures = [layout.root / "tests" / "fixtures"] if profile is Profile.FULL else []
+    return [root for root in [layout.workspace / "src", *fixtures] if root.is_dir()]
+
+
+def find_packages(layout: Layout, profile: Profile) -> dict[str, Path]:
+    """Folders of the ROS packages, by name."""
     found = {}
-    for root in roots:
+    for root in package_roots(layout, profile):
         for manifest in sorted(root.rglob("package.xml")):
-            match = re.search(
-                r"<name>\s*([a-z0-9_]+)\s*</name>", manifest.read_text(encoding="utf-8")
-            )
+            match = re.search(r"<name>\s*(\w+)\s*</name>", manifest.read_text(encoding="utf-8"))
             if match:
                 found[match[1]] = manifest.parent
     return found
 
 
 def package_digest(package: Path) -> str:
-    """Hash of whatever makes a rebuild of one package necessary."""
-    parts: list[str | bytes | Path] = []
-    for folder, subfolders, names in os.walk(package):
-        subfolders[:] = sorted(
-            name for name in subfolders if name not in _SKIPPED and not name.endswith(".egg-info")
-        )
-        place = Path(folder)
-        in_python_package = (place / "__init__.py").exists() or place.name == package.name != ""
-        for name in sorted(names):
-            path = place / name
-            if _CONTENT.match(name):
-                parts += [str(path.relative_to(package)), path]
-            elif not (place != package and in_python_package and name.endswith(".py")):
-                parts.append(str(path.relative_to(package)))
-    return stamps.digest(parts)
+    """Hash of what makes a build of the package necessary; edits of Python modules do not."""
+    return stamps.digest(_build_inputs(package))
 
 
-def editable_projects(layout: Layout, profile: Profile) -> list[Path]:
+def _build_inputs(package: Path) -> Iterator[str | Path]:
+    for path in sorted(package.rglob("*")):
+        if path.name in MANIFESTS or path.suffix in INTERFACES:
+            yield from (str(path.relative_to(package)), path)
+    for folder in DATA:
+        files = (package / folder).rglob("*.*")
+        yield from sorted(str(path.relative_to(package)) for path in files if path.suffix != ".pyc")
+
+
+def editable_projects(layout: Layout, profile: Profile, ros_prefix: Path | None) -> list[Path]:
     """Our projects that plain Python should find without a sourced workspace."""
     projects = [layout.workspace / "src" / "equi_core", layout.root / "calibration"]
     if profile is Profile.FULL:
         projects.append(layout.root / "training")
-    return [
-        project
-        for project in projects
-        if (project / "setup.py").exists() or (project / "pyproject.toml").exists()
-    ]
+    if ros_prefix is None:
+        # `launch`, `launch_ros` and `ros2`, written by us for where no real ROS provides them.
+        projects.append(layout.workspace / "pip_ros2")
+    return [project for project in projects if any(path.exists() for path in manifests(project))]
+
+
+def manifests(project: Path) -> list[Path]:
+    """Files that say how a project is installed."""
+    return [project / name for name in ("setup.py", "setup.cfg", "pyproject.toml")]
 
 
 def install_editable(
@@ -82,27 +82,24 @@ def install_editable(
 def build_workspace(
     layout: Layout, profile: Profile, log: Path, environment: Mapping[str, str]
 ) -> None:
-    """Build the changed packages with colcon.
+    """Build the changed packages with colcon; all of them after a change of the messages.
 
     Raises:
         SetupError: A package did not build; the others were still built.
     """
-    packages = find_packages(layout.package_roots(profile))
-    _forget_foreign_builds(layout)
-    _forget_removed_packages(layout, set(packages))
-    digests = {name: package_digest(path) for name, path in packages.items()}
+    packages = find_packages(layout, profile)
+    _forget_what_is_not_ours(layout, set(packages))
     record = layout.workspace / "build" / "digests.json"
+    digests = {name: package_digest(path) for name, path in packages.items()}
     done = stamps.read(record)
     changed = [
         name
         for name, value in digests.items()
         if done.get(name) != value or not (layout.workspace / "install" / name).is_dir()
     ]
-    if INTERFACES in changed:
+    if "equi_interfaces" in changed:
         changed = list(packages)
-    for name in changed:
-        done.pop(name, None)
-    stamps.write_atomically(record, done)
+    stamps.write_atomically(record, {name: done[name] for name in done if name not in changed})
     if changed:
         _colcon(layout, profile, changed, log, environment)
     stamps.write_atomically(record, digests)
@@ -111,9 +108,8 @@ def build_workspace(
 def workspace_is_built(layout: Layout, profile: Profile) -> bool:
     """True if every package of the source tree has its place in the installed workspace."""
     install = layout.workspace / "install"
-    names = find_packages(layout.package_roots(profile))
     return (install / "local_setup.bash").exists() and all(
-        (install / name).is_dir() for name in names
+        (install / name).is_dir() for name in find_packages(layout, profile)
     )
 
 
@@ -123,36 +119,30 @@ def _colcon(
     command: list[str | Path] = [layout.venv / "bin" / "colcon", "--log-base", "log", "build"]
     command += ["--symlink-install", "--continue-on-error", "--executor", "sequential"]
     command += ["--event-handlers", "console_direct+", "desktop_notification-"]
-    command += ["--base-paths", *layout.package_roots(profile), "--packages-select", *names]
+    command += ["--base-paths", *package_roots(layout, profile), "--packages-select", *names]
     command += ["--cmake-args", "-DBUILD_TESTING=OFF", f"-DPython3_EXECUTABLE={layout.python}"]
     try:
         run(command, log, environment, cwd=layout.workspace)
     except SetupError as error:
         text = log.read_text(encoding="utf-8", errors="replace")
-        failed = re.findall(r"^Failed\s+<<< (\w+)", text, flags=re.MULTILINE)
-        if failed:
-            raise SetupError(
-                f"colcon could not build: {', '.join(dict.fromkeys(failed))}.\n{error}",
-                error.way_out,
-            ) from error
-        raise
+        failed = dict.fromkeys(re.findall(r"^Failed\s+<<< (\w+)", text, flags=re.MULTILINE))
+        if not failed:
+            raise
+        raise SetupError(
+            f"colcon could not build: {', '.join(failed)}.\n{error}", error.way_out
+        ) from error
 
 
-def _forget_foreign_builds(layout: Layout) -> None:
-    """Remove build results that belong to another environment: their caches name its paths."""
-    marker = layout.workspace / "build" / BUILT_BY
+def _forget_what_is_not_ours(layout: Layout, names: set[str]) -> None:
+    """Remove builds of another environment, whose caches name its paths, and removed packages."""
+    build, install = layout.workspace / "build", layout.workspace / "install"
+    marker = build / BUILT_BY
     wanted = identity_of(layout).get("id", "")
-    if marker.is_file() and marker.read_text(encoding="utf-8") == wanted:
-        return
-    for name in ("build", "install"):
-        shutil.rmtree(layout.workspace / name, ignore_errors=True)
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.write_text(wanted, encoding="utf-8")
-
-
-def _forget_removed_packages(layout: Layout, names: set[str]) -> None:
-    for base in ("build", "install"):
-        folder = layout.workspace / base
-        for package in folder.iterdir() if folder.is_dir() else ():
-            if package.is_dir() and not package.name.startswith(".") and package.name not in names:
-                shutil.rmtree(package)
+    if not marker.is_file() or marker.read_text(encoding="utf-8") != wanted:
+        for folder in (build, install):
+            shutil.rmtree(folder, ignore_errors=True)
+        build.mkdir(parents=True)
+        marker.write_text(wanted, encoding="utf-8")
+    for path in [*build.glob("*"), *install.glob("*")]:
+        if path.is_dir() and path.name not in names:
+            shutil.rmtree(path)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from installer import commands, ros, system_packages
+from installer import commands, ros, steps, system_packages, workspace
 from installer.layout import Layout, Profile, SetupError, child_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,13 +173,24 @@ def fake_ros(folder: Path) -> dict[str, str]:
     }
 
 
+def steps_of(layout: Layout, ros_prefix: Path | None) -> set[str]:
+    """Names of the steps that setup would take."""
+    layout.requirements.symlink_to(ROOT / "requirements")
+    context = steps.Context(layout, Profile.FULL, ros_prefix, {}, Path(sys.executable), False)
+    return {step.name for step in steps.plan(context)}
+
+
 def test_a_sourced_jazzy_is_used_and_nothing_is_installed_in_its_place(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "checkout")
     environment = fake_ros(tmp_path / "opt" / "jazzy")
-    assert ros.sourced_ros_prefix(layout, environment) == tmp_path / "opt" / "jazzy"
-    layout.python.parent.mkdir(parents=True)
-    layout.python.symlink_to(sys.executable)
-    assert ros.can_import(layout, "launch_ros", environment)
+    prefix = ros.sourced_ros_prefix(layout, environment)
+    assert prefix == tmp_path / "opt" / "jazzy"
+    tools = layout.workspace / "pip_ros2"
+    tools.mkdir(parents=True)
+    (tools / "pyproject.toml").touch()
+    assert tools in workspace.editable_projects(layout, Profile.ROBOT, None)
+    assert tools not in workspace.editable_projects(layout, Profile.ROBOT, prefix)
+    assert "ros" not in steps_of(layout, prefix)
 
 
 def test_our_own_wheels_do_not_pass_for_a_real_ros(tmp_path: Path) -> None:

@@ -77,10 +77,10 @@ def test_the_doctor_reads_the_pins_of_this_python() -> None:
 
 def test_the_doctor_names_a_wrong_version_and_the_repair(repository_root: Path) -> None:
     layout = doctor.Layout(repository_root)
-    (finding,) = doctor.pins(layout, ["colcon"], {"colcon-common-extensions": "0.1.0"})
-    assert not finding.passed
-    assert "colcon-common-extensions is 0.1.0, not 0.3.0" in finding.detail
-    assert "requirements/colcon.txt" in finding.repair
+    (check,) = doctor.pins(layout, ["colcon"], {"colcon-common-extensions": "0.1.0"})
+    assert not check.passed
+    assert "colcon-common-extensions is 0.1.0, not 0.3.0" in check.detail
+    assert "requirements/colcon.txt" in check.repair
 
 
 def test_the_doctor_fails_and_says_how_to_repair_an_empty_checkout(
@@ -94,6 +94,6 @@ def test_the_doctor_fails_and_says_how_to_repair_an_empty_checkout(
 
 
 def test_scikit_learn_beside_escnn_is_reported() -> None:
-    findings = list(doctor.forbidden({"numpy": "2.1.0", "scikit-learn": "1.7.0"}))
-    assert [finding.passed for finding in findings] == [False, False]
-    assert "uninstall -y scikit-learn" in findings[1].repair
+    checks = list(doctor.forbidden({"numpy": "2.1.0", "scikit-learn": "1.7.0"}))
+    assert [check.passed for check in checks] == [False, False]
+    assert "uninstall -y scikit-learn" in checks[1].repair
