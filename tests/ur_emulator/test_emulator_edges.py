@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import socket
 import struct
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 
-from ur_emulator.client import RequestError
+from ur_emulator import EmulatorProcess, RequestError
 from ur_emulator.controller.script_text import UploadReader
-from ur_emulator.launching import EmulatorProcess
 from ur_emulator.protocols import rtde_wire as wire
+
+pytest_plugins = ["ur_emulator.pytest_plugin"]
 
 SCRIPT = (
     "def rtde_control():\n"
@@ -30,12 +28,6 @@ SCRIPT = (
     "  movej([9,9,9,9,9,9],a=1,v=1,r=0)\n"
     "end\n"
 )
-
-
-@pytest.fixture(scope="module")
-def emulator() -> Iterator[EmulatorProcess]:
-    with EmulatorProcess() as running:
-        yield running
 
 
 @pytest.mark.parametrize("piece", [1, 7, 64, 10_000])
@@ -87,21 +79,23 @@ def test_a_package_shorter_than_its_header_is_refused() -> None:
     ],
 )
 def test_garbage_on_the_rtde_port_harms_nobody_else(
-    emulator: EmulatorProcess, garbage: bytes
+    ur5_emulator: EmulatorProcess, garbage: bytes
 ) -> None:
-    with socket.create_connection((emulator.address, 30004), 10.0) as client:
+    with socket.create_connection((ur5_emulator.address, 30004), 10.0) as client:
         client.sendall(garbage)
 
-    with socket.create_connection((emulator.address, 30004), 10.0) as client:
+    with socket.create_connection((ur5_emulator.address, 30004), 10.0) as client:
         client.sendall(wire.encode_package(wire.CONTROLLER_VERSION))
         assert struct.unpack(">HB4I", client.recv(100))[2:5] == (3, 15, 8)
 
 
-def test_an_unknown_program_is_reported_and_acknowledged(emulator: EmulatorProcess) -> None:
-    with socket.create_connection((emulator.address, 30002), 10.0) as client:
+def test_an_unknown_program_is_reported_and_acknowledged(ur5_emulator: EmulatorProcess) -> None:
+    with socket.create_connection((ur5_emulator.address, 30002), 10.0) as client:
         client.sendall(b"def my_dance():\n  movej([0,0,0,0,0,0])\nend\n")
         deadline_s = time.monotonic() + 30.0
-        while not any("unknown program 'my_dance'" in e for e in emulator.api.status()["events"]):
+        while not any(
+            "unknown program 'my_dance'" in e for e in ur5_emulator.api.status()["events"]
+        ):
             assert time.monotonic() < deadline_s
             time.sleep(0.02)
 
@@ -118,42 +112,42 @@ def test_an_unknown_program_is_reported_and_acknowledged(emulator: EmulatorProce
     ],
 )
 def test_a_bad_request_is_answered_with_what_is_allowed(
-    emulator: EmulatorProcess, op: str, arguments: dict[str, object], words: str
+    ur5_emulator: EmulatorProcess, op: str, arguments: dict[str, object], words: str
 ) -> None:
     with pytest.raises(RequestError, match=words):
-        emulator.api.request(op, **arguments)
-    assert emulator.api.status()["model"] == "ur5"
+        ur5_emulator.api.request(op, **arguments)
+    assert ur5_emulator.api.status()["model"] == "ur5"
 
 
 def test_a_delayed_dashboard_answers_late_and_a_thawed_one_again(
-    emulator: EmulatorProcess,
+    ur5_emulator: EmulatorProcess,
 ) -> None:
-    emulator.api.request("delay", service="dashboard", seconds=0.3)
+    ur5_emulator.api.request("delay", service="dashboard", seconds=0.3)
     began_s = time.monotonic()
-    with socket.create_connection((emulator.address, 29999), 10.0) as client:
+    with socket.create_connection((ur5_emulator.address, 29999), 10.0) as client:
         assert client.makefile("r").readline().startswith("Connected")
     assert time.monotonic() - began_s >= 0.3
-    emulator.api.request("clear_faults")
+    ur5_emulator.api.request("clear_faults")
 
 
 def test_a_port_that_drops_everything_answers_again_when_the_fault_is_cleared(
-    emulator: EmulatorProcess,
+    ur5_emulator: EmulatorProcess,
 ) -> None:
-    with socket.create_connection((emulator.address, 63352), 10.0) as gripper:
-        emulator.api.request("drop", service="gripper", fraction=1.0)
+    with socket.create_connection((ur5_emulator.address, 63352), 10.0) as gripper:
+        ur5_emulator.api.request("drop", service="gripper", fraction=1.0)
         gripper.sendall(b"GET STA\n")
         # A later answer on another connection: the emulator has seen the request by then.
-        emulator.api.status()
-        emulator.api.request("clear_faults")
+        ur5_emulator.api.status()
+        ur5_emulator.api.request("clear_faults")
 
         gripper.sendall(b"GET FLT\n")
 
         assert gripper.recv(20).strip() == b"FLT 0"
 
 
-def test_dropped_rtde_packages_leave_whole_ones_in_order(emulator: EmulatorProcess) -> None:
-    emulator.api.request("drop", service="rtde", fraction=0.0)
-    with socket.create_connection((emulator.address, 30004), 10.0) as client:
+def test_dropped_rtde_packages_leave_whole_ones_in_order(ur5_emulator: EmulatorProcess) -> None:
+    ur5_emulator.api.request("drop", service="rtde", fraction=0.0)
+    with socket.create_connection((ur5_emulator.address, 30004), 10.0) as client:
         names = struct.pack(">d", 125.0) + b"timestamp,"
         client.sendall(wire.encode_package(wire.SETUP_OUTPUTS, names))
         client.sendall(wire.encode_package(wire.START))
@@ -166,39 +160,26 @@ def test_dropped_rtde_packages_leave_whole_ones_in_order(emulator: EmulatorProce
                     stamps_s.append(struct.unpack_from(">d", package.payload, 1)[0])
             if stamps_s and not dropping:
                 dropping = True
-                emulator.api.request("drop", service="rtde", fraction=0.5)
-    emulator.api.request("clear_faults")
+                ur5_emulator.api.request("drop", service="rtde", fraction=0.5)
+    ur5_emulator.api.request("clear_faults")
 
     steps = [round((b - a) / 0.008) for a, b in pairwise(stamps_s)]
     assert min(steps) == 1
     assert max(steps) > 1
 
 
-def test_a_cut_closes_every_connection_of_that_service_only(emulator: EmulatorProcess) -> None:
+def test_a_cut_closes_every_connection_of_that_service_only(ur5_emulator: EmulatorProcess) -> None:
     with (
-        socket.create_connection((emulator.address, 29999), 10.0) as dashboard,
-        socket.create_connection((emulator.address, 63352), 10.0) as gripper,
+        socket.create_connection((ur5_emulator.address, 29999), 10.0) as dashboard,
+        socket.create_connection((ur5_emulator.address, 63352), 10.0) as gripper,
     ):
         assert dashboard.makefile("r").readline().startswith("Connected")
         gripper.sendall(b"GET STA\n")
         assert gripper.recv(20).strip() == b"STA 0"
 
-        assert emulator.api.request("cut", service="dashboard")["closed"] == 1
+        assert ur5_emulator.api.request("cut", service="dashboard")["closed"] == 1
 
         with pytest.raises(ConnectionResetError):
             dashboard.recv(20)
         gripper.sendall(b"GET STA\n")
         assert gripper.recv(20).strip() == b"STA 0"
-
-
-def test_addresses_beyond_loopback_are_refused() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "ur_emulator.main", "--address", "0.0.0.0"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-    assert done.returncode == 2
-    assert "loopback" in done.stderr

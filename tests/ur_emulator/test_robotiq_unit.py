@@ -44,7 +44,7 @@ def status_after(unit: RobotiqUnit, duration_s: float) -> int | None:
 
 
 @pytest.mark.parametrize("short_m", [0.002, 0.03])
-def test_fingers_that_stand_still_short_of_their_target_are_stopped_after_a_while(short_m):
+def test_fingers_that_rest_short_of_their_target_count_as_stopped_after_a_while(short_m):
     unit = closing_unit(Fingers(stopped_at_m=short_m))
     assert status_after(unit, 0.3) == MOVING
     assert status_after(unit, 0.4) == STOPPED_CLOSING

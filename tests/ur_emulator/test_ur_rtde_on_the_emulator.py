@@ -16,7 +16,7 @@ import pytest
 import rtde_control
 import rtde_receive
 
-from ur_emulator.launching import EmulatorProcess
+from ur_emulator import EmulatorProcess
 
 TCP = [0.0, 0.0, 0.169, 0.0, 0.0, 0.0]
 
@@ -116,16 +116,16 @@ def test_servo_streams_are_followed_and_held_until_servo_stop(
     robot: Robot, home: np.ndarray
 ) -> None:
     for step in range(120):
-        wish = home + np.array([0, 0, -0.03 * min(1.0, step / 60), 0, 0, 0])
-        assert robot.control.servoL(wish.tolist(), 0.5, 0.5, 0.008, 0.05, 300)
+        target = home + np.array([0, 0, -0.03 * min(1.0, step / 60), 0, 0, 0])
+        assert robot.control.servoL(target.tolist(), 0.5, 0.5, 0.008, 0.05, 300)
         time.sleep(0.008)
     wait_for(lambda: abs(robot.pose()[2] - home[2] + 0.03) < 1e-4, "the last target is held")
     assert robot.control.servoStop()
 
     joints = np.array(robot.receive.getActualQ())
     for step in range(60):
-        wish = joints + np.array([0.001 * step, 0, 0, 0, 0, 0])
-        assert robot.control.servoJ(wish.tolist(), 0.5, 0.5, 0.008, 0.05, 300)
+        target = joints + np.array([0.001 * step, 0, 0, 0, 0, 0])
+        assert robot.control.servoJ(target.tolist(), 0.5, 0.5, 0.008, 0.05, 300)
         time.sleep(0.008)
     wait_for(
         lambda: abs(robot.receive.getActualQ()[0] - joints[0] - 0.059) < 1e-4, "joints followed"
@@ -182,7 +182,7 @@ def test_the_payload_reaches_the_controller(robot: Robot, home: np.ndarray) -> N
     wait_for(lambda: robot.receive.getPayload() == pytest.approx(0.95), "payload in the stream")
 
 
-def kicks_for_a_while(robot: Robot) -> bool:
+def kicked_for_a_while(robot: Robot) -> bool:
     """Feed a watchdog of one second for longer than that; whether it never had to wait for us."""
     began_s = kicked_s = time.monotonic()
     longest_s = 0.0
@@ -199,9 +199,9 @@ def test_a_starved_watchdog_stops_the_program_and_reupload_restarts_it(
 ) -> None:
     for _ in range(10):
         assert robot.control.setWatchdog(1.0)
-        if kicks_for_a_while(robot):
+        if kicked_for_a_while(robot):
             break
-        robot.restart_program()  # this computer stood still and starved it
+        robot.restart_program()  # this process was not scheduled and starved it
     assert robot.control.isProgramRunning()
 
     wait_for(lambda: not robot.control.isProgramRunning(), "the watchdog stops the program")
@@ -266,7 +266,7 @@ def test_an_emergency_stop_needs_release_power_and_brakes(robot: Robot, home: np
     wait_for(robot.receive.isEmergencyStopped, "the emergency stop is seen")
     wait_for(lambda: robot.receive.getRobotMode() == 3, "power is off")
     assert dashboard(robot, "brake release") == "Brake releasing"
-    assert robot.receive.getRobotMode() == 3, "brakes open although the button is down"
+    assert robot.receive.getRobotMode() == 3, "brakes released although the button is pressed"
 
     robot.emulator.api.request("release_emergency_stop")
     dashboard(robot, "power on")

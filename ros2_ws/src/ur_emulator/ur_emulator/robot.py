@@ -8,6 +8,7 @@ from typing import Any
 from ur_emulator.arms import Arm
 from ur_emulator.constants import Ports, RobotModel, Service
 from ur_emulator.controller.controller import Controller
+from ur_emulator.controller.frames import compile_kinematics
 from ur_emulator.controller.output_variables import output_variables
 from ur_emulator.controller.safety_system import Delays
 from ur_emulator.protocols.connections import Connection, Network, Session
@@ -41,6 +42,7 @@ class EmulatedRobot:
         self._lost_cycles = 0
         self._worst_late_s = 0.0
         self._declare(ports)
+        compile_kinematics()
         self.network.open()
 
     def run(self) -> None:

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equi_core import geometry as geo
-from equi_core.motion.ur5_kinematics import KinematicsError, inverse_near, link_frames
+from equi_core.motion.ur5_kinematics import (
+    HOME_RAD,
+    KinematicsError,
+    inverse_near,
+    link_frames,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -64,3 +69,12 @@ def jacobian(joints_rad: FloatArray, flange_from_tcp: FloatArray) -> FloatArray:
     columns = np.concatenate([np.cross(axes, tcp - origins), axes], axis=1).T
     columns[[0, 1, 3, 4]] *= -1.0
     return columns
+
+
+def compile_kinematics() -> None:
+    """Compile the kinematics now: the first call takes seconds, and a client gives up after 2.5 s.
+
+    Later starts load the compiled code from numba's cache.
+    """
+    joints = np.array(HOME_RAD)
+    solve(base_from_tcp(joints, np.eye(4)), np.eye(4), joints)

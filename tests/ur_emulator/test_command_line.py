@@ -1,0 +1,69 @@
+"""`ur-emulator`: models, ports and addresses, and what it says when it refuses them."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from ur_emulator import EmulatorClient, EmulatorProcess
+from ur_emulator.constants import Ports
+
+
+def run(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ur_emulator.main", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--model", "ur10e"), "model is 'ur10e'; emulated are: ur5, ur5e"),
+        (("--address", "0.0.0.0"), "loopback addresses only"),
+        (("--port-base", "65530"), "port base is 65530; the seven ports"),
+        (("--arm", "steel"), "no arm is called 'steel'; installed are: "),
+    ],
+)
+def test_a_refusal_names_the_value_and_what_is_allowed(
+    options: tuple[str, ...], words: str
+) -> None:
+    done = run(*options)
+
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_taken_port_is_named() -> None:
+    with EmulatorProcess() as running:
+        done = run("--address", running.address)
+
+    assert done.returncode == 2
+    assert f"cannot listen on {running.address}:30004 for rtde" in done.stderr
+
+
+def test_real_ports_are_the_default() -> None:
+    assert Ports() == Ports(30004, 29999, (30001, 30002, 30003), 63352, 29100)
+
+
+def test_with_a_port_base_seven_ports_in_a_row_answer_and_the_real_ones_do_not() -> None:
+    with EmulatorProcess(port_base=41000) as robot:
+        with socket.create_connection((robot.address, 41000), 10.0) as dashboard:
+            assert dashboard.makefile("r").readline().startswith("Connected")
+        with socket.create_connection((robot.address, 41005), 10.0) as gripper:
+            gripper.sendall(b"GET STA\n")
+            assert gripper.recv(20).strip() == b"STA 0"
+        for port in (41001, 41002, 41003, 41004):
+            socket.create_connection((robot.address, port), 10.0).close()
+        with EmulatorClient(robot.address, port=41006) as api:
+            assert api.status()["model"] == "ur5"
+
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((robot.address, 30004), 10.0)
+
+
+@pytest.mark.parametrize(("old", "model"), [("cb3", "ur5"), ("e-series", "ur5e")])
+def test_the_former_names_of_the_models_still_work(old: str, model: str) -> None:
+    with EmulatorProcess(model=old) as robot:
+        assert robot.api.status()["model"] == model
