@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equi_core.motion.safety import (
-    CommandInput,
     RobotInput,
     SafeCommand,
     SafetyLimits,
+    StepCommand,
     filter_command,
     guard_setpoint,
 )
@@ -36,7 +36,7 @@ HOSTILE_VECTORS: list[Any] = [
 ]  # fmt: skip
 
 
-def hostile_command(rng: np.random.Generator, sequence: int) -> CommandInput:
+def hostile_command(rng: np.random.Generator, sequence: int) -> StepCommand:
     """Half of the commands are sane in size; the others are whatever a broken sender can send."""
     sane = rng.random() < 0.5
     scale = 1.5 if sane else 10.0 ** rng.uniform(-6, 6)
@@ -57,7 +57,7 @@ def hostile_command(rng: np.random.Generator, sequence: int) -> CommandInput:
             age_s = [math.nan, 1e9, -1e9, None, 0.26][int(rng.integers(5))]
         elif which == 4:
             number = [sequence - 1, -5, math.nan, None, "7"][int(rng.integers(5))]
-    return CommandInput(number, closedness, step, yaw, age_s)
+    return StepCommand("e", number, closedness, step, yaw, age_s)
 
 
 def run_sequence(rng: np.random.Generator, limits: SafetyLimits) -> tuple[np.ndarray, bool]:
@@ -70,11 +70,11 @@ def run_sequence(rng: np.random.Generator, limits: SafetyLimits) -> tuple[np.nda
     for sequence in range(int(rng.integers(1, 6))):
         now = generator.state.position
         robot = RobotInput(now[:3], now[3], now[:3], 0.0, 0.001, last_sequence)
-        verdict = filter_command(hostile_command(rng, sequence), robot, limits)
-        if verdict.accepted:
-            assert verdict.target_position_m is not None
+        safe = filter_command(hostile_command(rng, sequence), robot, limits)
+        if safe.accepted:
+            assert safe.target_position_m is not None
             last_sequence = sequence
-            generator.retarget([*verdict.target_position_m, verdict.target_yaw_rad])
+            generator.retarget([*safe.target_position_m, safe.target_yaw_rad])
         # From a flood (no cycle in between) to a command after the motion has ended.
         for _ in range(int(rng.integers(0, 4) * rng.integers(0, 40))):
             emitted.append(generator.step().position)
@@ -134,19 +134,19 @@ anything = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(
-    command=st.builds(CommandInput, anything, anything, anything, anything, anything),
-    robot=st.builds(RobotInput, anything, anything, anything, anything, anything, anything),
+    command=st.builds(StepCommand, st.just("e"), *[anything] * 5),
+    robot=st.builds(RobotInput, *[anything] * 7),
 )
 def test_the_filter_answers_any_objects_at_all_and_says_why_it_holds(
-    command: CommandInput, robot: RobotInput
+    command: StepCommand, robot: RobotInput
 ) -> None:
-    verdict = filter_command(command, robot, LIMITS)
+    safe = filter_command(command, robot, LIMITS)
 
-    assert isinstance(verdict, SafeCommand)
-    if not verdict.accepted:
-        assert verdict.findings
-        assert verdict.executed.step_m == (0.0, 0.0, 0.0)
-        assert verdict.executed.yaw_rad == 0.0
+    assert isinstance(safe, SafeCommand)
+    if not safe.accepted:
+        assert safe.issues
+        assert safe.executed.step_m == (0.0, 0.0, 0.0)
+        assert safe.executed.yaw_rad == 0.0
 
 
 wild_float = st.floats(allow_nan=True, allow_infinity=True)
@@ -167,22 +167,22 @@ def test_an_accepted_target_is_in_the_box_and_within_one_step(
     anchor: tuple[float, float, float],
     anchor_yaw: float,
 ) -> None:
-    command = CommandInput(1, closedness, step, yaw, 0.0)
+    command = StepCommand("e", 1, closedness, step, yaw, 0.0)
     robot = RobotInput(anchor, anchor_yaw, anchor, 0.0, 0.0, 0)
 
-    verdict = filter_command(command, robot, LIMITS)
+    safe = filter_command(command, robot, LIMITS)
 
     finite = all(math.isfinite(value) for value in (*step, yaw, closedness))
-    assert verdict.accepted == finite
-    if verdict.accepted:
-        assert verdict.target_position_m is not None
-        assert verdict.target_yaw_rad is not None
-        target = np.array(verdict.target_position_m)
+    assert safe.accepted == finite
+    if safe.accepted:
+        assert safe.target_position_m is not None
+        assert safe.target_yaw_rad is not None
+        target = np.array(safe.target_position_m)
         assert np.all(target >= LIMITS.workspace.lower_m)
         assert np.all(target <= LIMITS.workspace.upper_m)
         assert np.all(np.abs(target - anchor) <= LIMITS.max_step_m + 1e-12)
-        assert abs(verdict.target_yaw_rad - anchor_yaw) <= LIMITS.max_yaw_step_rad + 1e-12
-        assert 0.0 <= verdict.executed.closedness <= 1.0
+        assert abs(safe.target_yaw_rad - anchor_yaw) <= LIMITS.max_yaw_step_rad + 1e-12
+        assert 0.0 <= safe.executed.closedness <= 1.0
 
 
 @settings(max_examples=300, deadline=None)

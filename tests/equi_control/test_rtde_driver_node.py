@@ -34,7 +34,7 @@ def driver_node(emulator: EmulatorProcess, ros_domain_id: int, processes: Any) -
         "connect_timeout_s": PATIENCE_S,
         "limits.max_command_age_s": 30.0,
         "limits.max_state_age_s": 30.0,
-        "max_observation_age_s": 30.0,
+        "max_command_observation_age_s": 30.0,
     }
     words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     return processes.start(

@@ -10,12 +10,13 @@ import pytest
 from equi_control.driver.config import DriverConfig
 from equi_control.driver.driver import Driver
 from equi_control.driver.state import DriverState
-from equi_control.driver.steps import Outcome, StepCommand
+from equi_control.driver.steps import Outcome
 from equi_control.robotiq.worker import GripperReport
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import Phase, SharedState
 from equi_core.geometry import top_down_pose
+from equi_core.motion.safety import StepCommand
 
 HOME_M = (0.5, 0.0, 0.2)
 

@@ -10,23 +10,24 @@ import pytest
 
 from equi_core.contract import ActionSpec, Workspace
 from equi_core.motion.safety import (
-    CommandInput,
-    Reason,
     RobotInput,
-    SafetyError,
     SafetyLimits,
+    StepCommand,
     filter_command,
     guard_setpoint,
 )
+from equi_core.step_limits import LimitsError, Reason
 
 LIMITS = SafetyLimits()
 CENTRE = (0.5, 0.0, 0.1)
-GOOD_COMMAND = CommandInput(1, 0.5, (0.01, -0.02, 0.03), 0.1, 0.01)
+GOOD_COMMAND = StepCommand("e", 1, 0.5, (0.01, -0.02, 0.03), 0.1, 0.01)
 GOOD_ROBOT = RobotInput(CENTRE, 0.2, CENTRE, 0.0, 0.01, 0)
 
 
-def judge(command: CommandInput = GOOD_COMMAND, robot: RobotInput = GOOD_ROBOT, **changes: object):
-    command_names = {field.name for field in dataclasses.fields(CommandInput)}
+def filtered(
+    command: StepCommand = GOOD_COMMAND, robot: RobotInput = GOOD_ROBOT, **changes: object
+):
+    command_names = {field.name for field in dataclasses.fields(StepCommand)}
     for name, value in changes.items():
         prefix, _, field = name.partition("__")
         if prefix == "robot":
@@ -38,14 +39,14 @@ def judge(command: CommandInput = GOOD_COMMAND, robot: RobotInput = GOOD_ROBOT, 
 
 
 def test_a_good_command_passes_unchanged_and_without_reasons() -> None:
-    verdict = judge()
+    safe = filtered()
 
-    assert verdict.accepted
-    assert verdict.findings == ()
-    np.testing.assert_allclose(verdict.target_position_m, (0.51, -0.02, 0.13))
-    assert verdict.target_yaw_rad == pytest.approx(0.3)
-    np.testing.assert_allclose(verdict.executed.step_m, (0.01, -0.02, 0.03))
-    assert verdict.executed.closedness == 0.5
+    assert safe.accepted
+    assert safe.issues == ()
+    np.testing.assert_allclose(safe.target_position_m, (0.51, -0.02, 0.13))
+    assert safe.target_yaw_rad == pytest.approx(0.3)
+    np.testing.assert_allclose(safe.executed.step_m, (0.01, -0.02, 0.03))
+    assert safe.executed.closedness == 0.5
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_a_good_command_passes_unchanged_and_without_reasons() -> None:
         ({"age_s": 0.3}, Reason.STALE_COMMAND),
         ({"age_s": math.nan}, Reason.STALE_COMMAND),
         ({"age_s": -0.5}, Reason.FUTURE_COMMAND),
-        ({"sequence": 0}, Reason.OUT_OF_ORDER),
+        ({"step_index": 0}, Reason.OUT_OF_ORDER),
         ({"robot__age_s": 0.2}, Reason.STALE_STATE),
         ({"robot__measured_position_m": (0.5, math.nan, 0.1)}, Reason.STATE_NOT_FINITE),
         ({"robot__measured_position_m": (0.5, 0.06, 0.1)}, Reason.TRACKING_ERROR),
@@ -74,12 +75,12 @@ def test_a_good_command_passes_unchanged_and_without_reasons() -> None:
 def test_what_cannot_be_made_safe_becomes_a_hold_with_its_reason(
     changes: dict[str, object], reason: Reason
 ) -> None:
-    verdict = judge(**changes)
+    safe = filtered(**changes)
 
-    assert not verdict.accepted
-    assert reason in verdict.reasons
-    assert verdict.executed.step_m == (0.0, 0.0, 0.0)
-    assert "must be" in verdict.findings[0].message
+    assert not safe.accepted
+    assert reason in safe.reasons
+    assert safe.executed.step_m == (0.0, 0.0, 0.0)
+    assert "must be" in safe.issues[0].message
 
 
 @pytest.mark.parametrize(
@@ -107,24 +108,24 @@ def test_what_cannot_be_made_safe_becomes_a_hold_with_its_reason(
 def test_what_can_be_made_safe_is_clipped_with_its_reason(
     changes: dict[str, object], reason: Reason, target: tuple[float, ...]
 ) -> None:
-    verdict = judge(**changes)
+    safe = filtered(**changes)
 
-    assert verdict.reasons == (reason,)
-    np.testing.assert_allclose([*verdict.target_position_m, verdict.target_yaw_rad], target)
+    assert safe.reasons == (reason,)
+    np.testing.assert_allclose([*safe.target_position_m, safe.target_yaw_rad], target)
 
 
 def test_an_arm_slightly_outside_is_led_back_into_the_box() -> None:
     outside = (0.5, 0.21, 0.1)
 
-    verdict = judge(
+    safe = filtered(
         robot__commanded_position_m=outside,
         robot__measured_position_m=outside,
         step_m=(0.0, 0.05, 0.0),
     )
 
-    assert verdict.target_position_m == (0.5, 0.2, 0.1)
-    assert Reason.WORKSPACE_CLIPPED in verdict.reasons
-    np.testing.assert_allclose(verdict.executed.step_m, (0.0, -0.01, 0.0))
+    assert safe.target_position_m == (0.5, 0.2, 0.1)
+    assert Reason.WORKSPACE_CLIPPED in safe.reasons
+    np.testing.assert_allclose(safe.executed.step_m, (0.0, -0.01, 0.0))
 
 
 def test_the_stricter_of_contract_and_cell_wins_limit_by_limit() -> None:
@@ -140,12 +141,12 @@ def test_the_stricter_of_contract_and_cell_wins_limit_by_limit() -> None:
 
 
 def test_workspaces_without_common_room_are_refused_by_name() -> None:
-    with pytest.raises(SafetyError, match="no common x range"):
+    with pytest.raises(LimitsError, match="no common x range"):
         SafetyLimits().stricter_of(SafetyLimits(workspace=Workspace(x_min_m=0.8, x_max_m=0.9)))
 
 
 def test_a_limit_that_is_not_positive_is_refused_by_name() -> None:
-    with pytest.raises(SafetyError, match="max_speed_m_s"):
+    with pytest.raises(LimitsError, match="max_speed_m_s"):
         SafetyLimits(max_speed_m_s=0.0)
 
 
@@ -157,12 +158,12 @@ def test_the_guard_passes_an_obedient_set_point_and_keeps_the_last_good_one_othe
     edge = np.array([0.5, 0.0, 0.01])
     below = guard_setpoint((0.5, 0.0, 0.009), 0.2, edge, 0.2, 0.008, LIMITS)
 
-    assert obedient.findings == ()
+    assert obedient.issues == ()
     np.testing.assert_array_equal(obedient.position_m, (0.501, 0.0, 0.1))
     for refused, reason, kept in (
         (jump, Reason.SPEED_LIMITED, previous),
         (not_a_number, Reason.NOT_FINITE, previous),
         (below, Reason.OUTSIDE_WORKSPACE, edge),
     ):
-        assert refused.findings[0].reason is reason
+        assert refused.issues[0].reason is reason
         np.testing.assert_array_equal(refused.position_m, kept)

@@ -12,10 +12,11 @@ from gymnasium.utils.env_checker import check_env
 from numpy.testing import assert_allclose, assert_array_equal
 
 import equi_rl.envs  # noqa: F401  (registers the tasks)
-from equi_core.action import ActionError, ClipReason
+from equi_core.action import ActionError
 from equi_core.contract import PolicyContract
+from equi_core.step_limits import Reason
 from equi_rl.envs import ENV_IDS, TASKS, make_env
-from equi_rl.envs.base import LEFT_WORKSPACE, MAX_TURN_FROM_START_RAD, TURN_LIMIT_REASON
+from equi_rl.envs.base import LEFT_WORKSPACE
 from equi_rl.envs.picking import cube_at
 from equi_rl.sim.errors import SceneError
 from equi_rl.sim.scene import Scene
@@ -118,10 +119,10 @@ class TestActions:
         env.reset(seed=0)
         _, _, _, _, info = env.step([-1.0, 0.0, 0.0, 3.0, 0.0])
         assert info["executed_action"][3] == pytest.approx(1.0, abs=1e-6)  # 0.20 -> 0.25 m
-        assert ClipReason.STEP_Z.value in info["clip_reasons"]
+        assert Reason.STEP_CLIPPED.value in info["clip_reasons"]
         _, _, _, _, info = env.step(UP)
         assert info["executed_action"][3] == pytest.approx(0.0, abs=1e-6)
-        assert info["clip_reasons"] == (ClipReason.WORKSPACE_Z.value,)
+        assert info["clip_reasons"] == (Reason.WORKSPACE_CLIPPED.value,)
 
     def test_the_gripper_turns_at_most_half_a_turn_from_its_start(self, envs):
         env = envs["block_picking"]
@@ -129,8 +130,8 @@ class TestActions:
         turn = np.array([-1.0, 0.0, 0.0, 0.0, 1.0])
         executed = [env.step(turn)[4] for _ in range(9)]
         total = sum(info["executed_action"][4] for info in executed) * math.pi / 8
-        assert total == pytest.approx(MAX_TURN_FROM_START_RAD, abs=1e-5)
-        assert executed[-1]["clip_reasons"] == (TURN_LIMIT_REASON,)
+        assert total == pytest.approx(math.pi, abs=1e-5)
+        assert executed[-1]["clip_reasons"] == (Reason.YAW_FROM_START_CLIPPED.value,)
         _, _, _, _, info = env.step(-turn)
         assert info["clip_reasons"] == ()
 

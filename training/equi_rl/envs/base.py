@@ -18,9 +18,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from equi_core.action import ActionError, MetricDelta, clip_to_limits, encode
+from equi_core.action import ActionError, decode, encode
 from equi_core.contract import PolicyContract
 from equi_core.observation.image import compose_observation
+from equi_core.step_limits import LimitedStep, Reason, StepLimits, limit_step
 from equi_rl.envs.randomisation import DomainRandomisation, EpisodeVariation
 from equi_rl.sim.errors import SceneError
 from equi_rl.sim.physics_config import PhysicsConfig
@@ -29,11 +30,6 @@ from equi_rl.sim.world import World
 
 FloatImage = NDArray[np.float32]
 
-MAX_TURN_FROM_START_RAD = math.pi
-"""The gripper turns at most half a turn to either side of where the episode began, which keeps
-wrist 3 within its own limits for every start; being relative to the start, the limit turns with
-the scene."""
-TURN_LIMIT_REASON = "yaw more than half a turn from the start of the episode"
 _SCENE_STREAM = 0x5CE7E
 LEFT_WORKSPACE = "an object left the workspace"
 
@@ -49,7 +45,7 @@ class Outcome:
 
 
 class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC):
-    """Base of the tasks. Subclasses draw scenes and judge what happened."""
+    """Base of the tasks. Subclasses draw scenes and outcome what happened."""
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 5}  # noqa: RUF012
     task: ClassVar[str]
@@ -64,6 +60,7 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode '{render_mode}' must be None or 'rgb_array'")
         self.contract = contract or PolicyContract(task=self.task)
+        self._limits = StepLimits.of_contract(self.contract.action, self.contract.workspace)
         self.render_mode = render_mode
         self.randomisation = randomisation
         self.world = World(physics)
@@ -85,7 +82,7 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         """Draw the start of an episode; its distribution is invariant under quarter turns."""
 
     @abc.abstractmethod
-    def judge(self, state: WorldState) -> Outcome:
+    def outcome(self, state: WorldState) -> Outcome:
         """Reward, success and failure of the state that a step led to."""
 
     # Gymnasium --------------------------------------------------------------------------------
@@ -122,27 +119,26 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         """
         if not self._running:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        delta, target, executed, reasons = self._clipped(action)
-        _, yaw = self.world.commanded_pose()
-        self.world.move_tcp(target, yaw + delta.yaw_rad, self._variation.latency_s)
-        self.world.move_gripper(1.0 - delta.closedness)
+        step = self._limited(action)
+        self.world.move_tcp(step.target_position_m, step.target_yaw_rad, self._variation.latency_s)
+        self.world.move_gripper(1.0 - step.executed.closedness)
         self.world.wait_for_rest()
         self._state = self.world.get_state()
         self._steps += 1
-        outcome = self.judge(self._state)
+        outcome = self.outcome(self._state)
         terminated = outcome.success or outcome.failure != ""
         truncated = self._steps >= self.contract.max_steps and not terminated
         self._running = not (terminated or truncated)
-        info = self._info(outcome, executed, reasons)
+        info = self._info(outcome, encode(step.executed, self.contract.action), step.reasons)
         return self._observe(), outcome.reward, terminated, truncated, info
 
     def render(self) -> NDArray[np.uint8] | None:
         """Side view (H, W, 3) of the cell."""
         if self.render_mode != "rgb_array":
             return None
-        from equi_rl.sim.cameras import picture_camera, render_picture
+        from equi_rl.sim.cameras import render_rgb, side_view_camera
 
-        return render_picture(self.world, picture_camera())
+        return render_rgb(self.world, side_view_camera())
 
     def close(self) -> None:
         """Release the physics server."""
@@ -154,22 +150,11 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
 
     # Inside -----------------------------------------------------------------------------------
 
-    def _clipped(
-        self, action: ArrayLike
-    ) -> tuple[MetricDelta, tuple[float, float, float], NDArray[np.float64], tuple[str, ...]]:
+    def _limited(self, action: ArrayLike) -> LimitedStep:
+        """What of a policy vector is executed, by the robot's own clipper."""
         position, yaw = self.world.commanded_pose()
-        spec = self.contract.action
-        executed = clip_to_limits(action, position, spec, self.contract.workspace)
-        reasons = tuple(reason.value for reason in executed.reasons)
-        delta = executed.delta
-        turned = yaw + delta.yaw_rad - self._start_yaw_rad
-        allowed = min(MAX_TURN_FROM_START_RAD, max(-MAX_TURN_FROM_START_RAD, turned))
-        if allowed == turned:
-            return delta, executed.target_position_m, executed.policy_action, reasons
-        largest = spec.max_yaw_step_rad
-        step_yaw = min(max(delta.yaw_rad + allowed - turned, -largest), largest)
-        delta = MetricDelta(delta.closedness, delta.step_m, step_yaw)
-        return delta, executed.target_position_m, encode(delta, spec), (*reasons, TURN_LIMIT_REASON)
+        requested = decode(action, self.contract.action)
+        return limit_step(requested, position, yaw, self._start_yaw_rad, self._limits)
 
     def _observe(self) -> FloatImage:
         state, image = self._state, self.contract.image
@@ -189,13 +174,13 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         )
 
     def _info(
-        self, outcome: Outcome, executed: NDArray[np.float64], reasons: tuple[str, ...]
+        self, outcome: Outcome, executed: NDArray[np.float64], reasons: tuple[Reason, ...]
     ) -> dict[str, Any]:
         return {
             "success": outcome.success,
             "failure": outcome.failure,
             "executed_action": executed.astype(np.float32),
-            "clip_reasons": reasons,
+            "clip_reasons": tuple(reason.value for reason in reasons),
             "holding": self._state.holding,
             "blocked": self._state.blocked,
         }

@@ -31,7 +31,7 @@ Declare = Callable[[str, Any, str], Any]
 def read_config(declare: Declare) -> tuple[DriverConfig, float]:
     """Declare and read every parameter; returns the configuration and the state rate [Hz].
 
-    Raises ContractError, SafetyError or LinkError that names the offending value.
+    Raises ContractError, LimitsError or LinkError that names the offending value.
     """
     robot_ip = str(_read(declare, "robot_ip", ""))
     contract_path = str(_read(declare, "contract", ""))

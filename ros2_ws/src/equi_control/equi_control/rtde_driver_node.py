@@ -37,9 +37,10 @@ from std_srvs.srv import Trigger
 from equi_control import messages
 from equi_control.driver.driver import Driver, Refused
 from equi_control.driver.state import DriverState, FaultCode
-from equi_control.driver.steps import StepCommand, StepReport
+from equi_control.driver.steps import StepReport
 from equi_control.parameters import read_config
 from equi_control.rtde.config import LinkError
+from equi_core.motion.safety import StepCommand
 from equi_ros import qos
 from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
 from equi_ros.run_node import run_node

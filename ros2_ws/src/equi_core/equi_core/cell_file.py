@@ -1,29 +1,44 @@
-"""Cell files: which robot and cameras a cell has, and how its nodes are set. Plain YAML.
+"""Cell files: which robot and cameras a cell has, and the parameters of its nodes.
 
-The launch files read them and hand each section to the node that it is for; nodes check their own
-parameters. Here only the frame is checked, so that a misspelt section is found at once.
+A cell file is a ROS parameter file (`<node>: ros__parameters:`), so `--params-file` takes it as it
+is. Its block `cell` holds what several nodes share; `CellFile.parameters` adds that to a node's own
+block. Nodes check the values of their own parameters; here only the frame and the shared block are
+checked, so that a misspelt block is found at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-SECTIONS = (
-    "robot",
-    "cameras",
-    "perception",
+from equi_core.strict_fields import FieldError, read_fields
+
+NODES = (
+    "rtde_driver",
+    "depth_fusion",
     "policy",
-    "safety",
-    "simulation",
-    "calibration",
-    "evaluation",
+    "evaluator",
+    "camera",
+    "simulated_scene",
+    "equi_calibrate",
 )
-"""Sections that a cell file may have besides its name."""
+"""Nodes that a cell file may configure; `camera` is every simulated camera."""
+_SHARED = "cell"
+_KEY = "ros__parameters"
+_RENAMED = {
+    "robot": "rtde_driver (robot_ip: cell)",
+    "safety": "rtde_driver",
+    "cameras": "cell",
+    "perception": "depth_fusion",
+    "simulation": "camera",
+    "calibration": "equi_calibrate",
+    "evaluation": "evaluator",
+}
+"""Sections of cell files before they were parameter files, and where their values belong now."""
 
 
 class CellFileError(ValueError):
@@ -31,54 +46,130 @@ class CellFileError(ValueError):
 
 
 @dataclass(frozen=True)
-class CellFile:
-    """One cell's settings, section by section."""
+class CellCamera:
+    """What several nodes know of a camera."""
 
+    topic: str
+    """Its point clouds."""
+    serial: str
+    """Serial number on the device's label; empty: not checked."""
+    position_m: tuple[float, float, float]
+    """Optical centre in base_link by tape measure [m]; the simulated camera stands there."""
+    target_m: tuple[float, float, float]
+    """A point in base_link that the camera looks at [m]; its image is upright."""
+
+
+@dataclass(frozen=True)
+class _SharedBlock:
     name: str
     simulated: bool
-    path: Path
-    sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    robot_ip: str
+    cameras: tuple[str, ...]
 
-    def section(self, name: str) -> dict[str, Any]:
-        """Settings of one section; empty if the file has none."""
-        if name not in SECTIONS:
-            raise CellFileError(f"there is no section '{name}'; known: {', '.join(SECTIONS)}")
-        return dict(self.sections.get(name, {}))
+
+@dataclass(frozen=True)
+class CellFile:
+    """One cell: the shared settings, and the parameters of each node."""
+
+    path: Path
+    name: str
+    simulated: bool
+    robot_ip: str
+    """Address of the UR controller."""
+    cameras: Mapping[str, CellCamera]
+    """By name, in the order of the file."""
+    blocks: Mapping[str, Mapping[str, Any]]
+    """Nested parameters by node."""
 
     @property
     def camera_names(self) -> tuple[str, ...]:
         """Names of the cameras, in the order of the file."""
-        return tuple(self.section("cameras"))
+        return tuple(self.cameras)
+
+    def block(self, node: str) -> dict[str, Any]:
+        """Nested parameters of one node alone; empty if the file has none."""
+        if node not in NODES:
+            raise CellFileError(f"no node '{node}' in a cell; known: {', '.join(NODES)}")
+        return dict(self.blocks.get(node, {}))
+
+    def parameters(self, node: str, **own: Any) -> dict[str, Any]:
+        """Parameters of a node by dotted name: shared, then the node's block, then `own`."""
+        shared: dict[str, Any] = {
+            "cell": self.name,
+            "robot_ip": self.robot_ip,
+            "cameras": list(self.cameras),
+        }
+        for name, camera in self.cameras.items():
+            shared[name] = {"topic": camera.topic, "serial": camera.serial}
+        return {**_dotted(shared), **_dotted(self.block(node)), **own}
 
     @classmethod
     def load(cls, path: Path) -> CellFile:
-        """Read a cell file."""
-        if not path.is_file():
-            near = sorted(other.stem for other in path.parent.glob("*.yaml"))
-            known = f" (there are: {', '.join(near)})" if near else ""
-            raise CellFileError(f"no cell file {path}{known}")
+        """Read a cell file.
+
+        Raises:
+            CellFileError: says what is wrong, and in which block.
+        """
+        blocks = _read_blocks(path)
+        if _SHARED not in blocks:
+            raise CellFileError(f"{path}: the block '{_SHARED}: {_KEY}:' is missing")
+        data = dict(blocks.pop(_SHARED))
         try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise CellFileError(f"{path} is not YAML: {error}") from error
-        if not isinstance(data, dict) or not isinstance(data.get("cell"), str):
-            raise CellFileError(f"{path} must name its cell: 'cell: <name>'")
-        if not isinstance(data.get("simulated"), bool):
-            raise CellFileError(f"{path}: 'simulated' must be true or false")
-        sections = {}
-        for key, value in data.items():
-            if key in ("cell", "simulated"):
-                continue
-            if key not in SECTIONS:
-                raise CellFileError(
-                    f"{path}: section '{key}' is unknown; known: {', '.join(SECTIONS)}"
-                )
-            if not isinstance(value, dict):
-                raise CellFileError(f"{path}: section '{key}' must hold named values")
-            sections[key] = value
-        if not sections.get("cameras"):
-            raise CellFileError(f"{path}: section 'cameras' must name at least one camera")
-        return cls(data["cell"], data["simulated"], path, sections)
+            names = data.get("cameras")
+            names = names if isinstance(names, list) else []
+            cameras = {
+                str(name): read_fields(CellCamera, data.pop(name, None), f"{_SHARED}.{name}")
+                for name in names
+            }
+            shared = read_fields(_SharedBlock, data, _SHARED)
+        except FieldError as error:
+            raise CellFileError(f"{path}: {error}") from error
+        if not shared.name or not cameras:
+            raise CellFileError(f"{path}: '{_SHARED}' must have a name and at least one camera")
+        return cls(path, shared.name, shared.simulated, shared.robot_ip, cameras, blocks)
+
+
+def _read_blocks(path: Path) -> dict[str, Mapping[str, Any]]:
+    """The parameters of every block, with the frame checked."""
+    if not path.is_file():
+        near = sorted(other.stem for other in path.parent.glob("*.yaml"))
+        known = f" (there are: {', '.join(near)})" if near else ""
+        raise CellFileError(f"no cell file {path}{known}")
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise CellFileError(f"{path} is not YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise CellFileError(f"{path} must hold blocks '<node>: {_KEY}:'")
+    if isinstance(data.get(_SHARED), str) or _RENAMED.keys() & data.keys():
+        moved = ", ".join(f"{old} -> {new}" for old, new in _RENAMED.items() if old in data)
+        raise CellFileError(
+            f"{path} has the format before cell files were ROS parameter files; write each section "
+            f"as '<node>: {_KEY}:' and name, simulated, robot_ip and cameras under '{_SHARED}: "
+            f"{_KEY}:' as in launch/cells/sim.yaml (sections to move: {moved or 'none'})"
+        )
+    blocks: dict[str, Mapping[str, Any]] = {}
+    for key, value in data.items():
+        if key != _SHARED and key not in NODES:
+            raise CellFileError(
+                f"{path}: block '{key}' is unknown; known: {', '.join((_SHARED, *NODES))}"
+            )
+        parameters = value.get(_KEY) if isinstance(value, dict) and len(value) == 1 else None
+        if not isinstance(parameters, dict):
+            raise CellFileError(f"{path}: block '{key}' must hold '{_KEY}:' with named values")
+        blocks[key] = parameters
+    return blocks
+
+
+def _dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested parameters by dotted name, as ROS names them."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _dotted(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
 
 
 def find_project_root(start: Path) -> Path:
@@ -94,3 +185,10 @@ def find_project_root(start: Path) -> Path:
         f"no project folder (with calibration/ and ros2_ws/) above {start}; "
         "give absolute paths for model, cell and calibration"
     )
+
+
+def find_cell_file(cell: str, start: Path) -> Path:
+    """The file of a cell that is given by name or by path; names are looked up in the project."""
+    if Path(cell).suffix in (".yaml", ".yml"):
+        return Path(cell)
+    return find_project_root(start) / "launch" / "cells" / f"{cell}.yaml"

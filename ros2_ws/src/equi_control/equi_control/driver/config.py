@@ -22,7 +22,7 @@ class DriverConfig:
     servo_silence_s: float = 0.5
     """A servo process that is silent for longer is taken to hang, and killed."""
     connect_timeout_s: float = 30.0
-    max_observation_age_s: float = 2.0
+    max_command_observation_age_s: float = 2.0
     """A command that answers an older observation is refused."""
     max_measured_speed_m_s: float = 0.5
     """Measured TCP speed above which the fault LIMIT_VIOLATED is latched."""

@@ -27,10 +27,11 @@ from equi_control.driver.state import (
     next_state,
 )
 from equi_control.driver.step_runner import StepRunner
-from equi_control.driver.steps import StepCommand, StepReport
+from equi_control.driver.steps import StepReport
 from equi_control.robotiq.worker import GripperReport
 from equi_control.servo.process import ServoProcess
 from equi_control.servo.shared_state import Phase
+from equi_core.motion.safety import StepCommand
 
 _LOG = logging.getLogger(__name__)
 

@@ -17,13 +17,12 @@ from equi_control.driver.gripper import Hand
 from equi_control.driver.state import Fault, FaultCode, fault_of_code
 from equi_control.driver.steps import (
     RunningStep,
-    StepCommand,
     StepPhase,
     StepReport,
     refusal_of,
     report_of,
 )
-from equi_core.motion.safety import CommandInput, RobotInput, SafeCommand, filter_command
+from equi_core.motion.safety import RobotInput, SafeCommand, StepCommand, filter_command
 
 _SETTLE_LIMIT_S = 1.0
 
@@ -35,6 +34,7 @@ class StepRunner:
         self._arm, self._hand, self._config = arm, hand, config
         self._running: RunningStep | None = None
         self._next_step = 0
+        self._start_yaw_rad: float | None = None
         self.episode_id = ""
         self.executed_steps = 0
         """Steps of this episode that were begun and have ended; refused ones do not count."""
@@ -45,6 +45,7 @@ class StepRunner:
             self.episode_id = episode_id
             self.executed_steps = 0
             self._next_step = 0
+            self._start_yaw_rad = None
 
     def submit(self, command: StepCommand, refusal: str) -> tuple[list[StepReport], bool]:
         """Judge a step and start it, unless the caller has a reason to refuse it.
@@ -57,21 +58,23 @@ class StepRunner:
         refusal = refusal or self._out_of_place(command)
         if refusal or servo_state is None:
             return [self._refused(command, (refusal or "not_connected: no robot",), now_s)], False
-        verdict = self._judge(command, servo_state, now_s)
-        reasons = tuple(f"{item.reason.value}: {item.message}" for item in verdict.findings)
-        if not verdict.accepted:
+        safe = self._filtered(command, servo_state, now_s)
+        reasons = tuple(f"{issue.reason.value}: {issue.message}" for issue in safe.issues)
+        if not safe.accepted:
             return [self._refused(command, reasons, now_s)], False
         reports = self.interrupt("a newer command arrived")
         self._next_step = command.step_index + 1
+        if self._start_yaw_rad is None:
+            self._start_yaw_rad = float(servo_state["commanded"][3])
         self._running = RunningStep(
             command,
-            verdict,
+            safe,
             np.array(servo_state["base_link_from_tcp"]),
             now_s,
             phase_since_s=now_s,
             reasons=list(reasons),
         )
-        self._arm.aim([*(verdict.target_position_m or ()), verdict.target_yaw_rad or 0.0])
+        self._arm.aim([*(safe.target_position_m or ()), safe.target_yaw_rad or 0.0])
         return reports, True
 
     def advance(self, servo_state: Any, now_s: float) -> StepReport | Fault | None:
@@ -89,7 +92,7 @@ class StepRunner:
         waited_s = now_s - step.phase_since_s
         settled = self._arm.resting(servo_state) or waited_s > _SETTLE_LIMIT_S
         if step.phase is StepPhase.SETTLING and settled:
-            self._hand.close_to(step.verdict.executed.closedness)
+            self._hand.close_to(step.safe.executed.closedness)
             step.enter(StepPhase.GRIPPING, now_s)
         if step.phase is StepPhase.GRIPPING:
             report = self._hand.report
@@ -115,16 +118,10 @@ class StepRunner:
         if self._running is not None:
             self._running.reasons.append(reason)
 
-    def _judge(self, command: StepCommand, servo_state: Any, now_s: float) -> SafeCommand:
+    def _filtered(self, command: StepCommand, servo_state: Any, now_s: float) -> SafeCommand:
         commanded = servo_state["commanded"]
         return filter_command(
-            CommandInput(
-                command.step_index,
-                command.closedness,
-                command.step_m,
-                command.yaw_rad,
-                command.age_s,
-            ),
+            command,
             RobotInput(
                 commanded[:3],
                 commanded[3],
@@ -132,6 +129,7 @@ class StepRunner:
                 self._hand.closedness,
                 float(servo_state["state_age_s"]) + now_s - float(servo_state["heartbeat_s"]),
                 self._next_step - 1,
+                self._start_yaw_rad,
             ),
             self._config.servo.limits,
         )
@@ -145,10 +143,10 @@ class StepRunner:
             )
         if command.step_index != self._next_step:
             return f"out_of_order: step {command.step_index}, expected {self._next_step}"
-        if not command.observation_age_s <= self._config.max_observation_age_s:
+        if not command.observation_age_s <= self._config.max_command_observation_age_s:
             return (
                 f"stale_observation: {command.observation_age_s:.2f} s old, at most "
-                f"{self._config.max_observation_age_s} s is allowed"
+                f"{self._config.max_command_observation_age_s} s is allowed"
             )
         return ""
 

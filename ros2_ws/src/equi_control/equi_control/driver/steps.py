@@ -1,10 +1,9 @@
-"""A step of the policy from wish to report: plain data and how one becomes the other."""
+"""A step of the policy from request to report: plain data and how one becomes the other."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from equi_control.robotiq.worker import GripperReport
 from equi_core.action import MetricDelta
 from equi_core.geometry import top_down_pose
-from equi_core.motion.safety import SafeCommand
+from equi_core.motion.safety import SafeCommand, StepCommand
 
 FloatArray = NDArray[np.float64]
 
@@ -24,22 +23,6 @@ class Outcome(enum.IntEnum):
     CLIPPED = 1
     REJECTED = 2
     INTERRUPTED = 3
-
-
-@dataclass(frozen=True)
-class StepCommand:
-    """One step wished by the policy; unchecked."""
-
-    episode_id: str
-    step_index: int
-    closedness: float
-    step_m: tuple[float, float, float]
-    yaw_rad: float
-    age_s: float
-    observation_age_s: float = 0.0
-    """Time since the observation that the policy answered was taken [s]."""
-    tag: Any = None
-    """Whatever the caller wants back with the report."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +57,7 @@ class RunningStep:
     """A step on its way."""
 
     command: StepCommand
-    verdict: SafeCommand
+    safe: SafeCommand
     start_pose: FloatArray
     received_s: float
     phase: StepPhase = StepPhase.MOVING
@@ -96,14 +79,14 @@ def report_of(
     outcome = Outcome.COMPLETED
     if step.interrupted:
         outcome = Outcome.INTERRUPTED
-    elif step.verdict.findings:
+    elif step.safe.issues:
         outcome = Outcome.CLIPPED
-    position, yaw = step.verdict.target_position_m, step.verdict.target_yaw_rad
+    position, yaw = step.safe.target_position_m, step.safe.target_yaw_rad
     return StepReport(
         command=step.command,
         outcome=outcome,
         reasons=tuple(step.reasons),
-        executed=step.verdict.executed,
+        executed=step.safe.executed,
         start_pose=step.start_pose,
         target_pose=top_down_pose(position or (0, 0, 0), yaw or 0.0),
         end_pose=end_pose,

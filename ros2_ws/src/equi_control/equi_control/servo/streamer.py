@@ -92,10 +92,10 @@ class Streamer:
             self._period_s,
             self._limits,
         )
-        if guarded.findings:
+        if guarded.issues:
             self.guard_trips += 1
             self.trajectory.restart(self.commanded)
-            _LOG.error("set-point refused: %s", guarded.findings[0].message)
+            _LOG.error("set-point refused: %s", guarded.issues[0].message)
         self.commanded = np.array([*guarded.position_m, guarded.yaw_rad])
         pose = top_down_pose(guarded.position_m, guarded.yaw_rad)
         change = self._period_s / _PACE_CHANGE_S

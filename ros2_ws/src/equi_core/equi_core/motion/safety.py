@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,18 @@ from numpy.typing import NDArray
 
 from equi_core.action import MetricDelta
 from equi_core.contract import ActionSpec, Workspace
+from equi_core.step_limits import (
+    TOLERANCE,
+    Issue,
+    LimitsError,
+    Reason,
+    StepLimits,
+    limit_step,
+    note,
+)
 
 FloatArray = NDArray[np.float64]
 
-# Differences below this are rounding and not worth a reason [m or rad].
-_REPORT_TOLERANCE = 1e-9
 # Stamps of one machine may run ahead of its clock by scheduling only [s].
 _FUTURE_TOLERANCE_S = 0.01
 # The guard checks finite differences of a trajectory that already obeys its caps; a real fault is
@@ -35,46 +41,12 @@ _FUTURE_TOLERANCE_S = 0.01
 _GUARD_HEADROOM = 1.02
 
 
-class SafetyError(ValueError):
-    """A set of limits that cannot be obeyed; names the limit, its value and what is allowed."""
-
-
-class Reason(str, Enum):
-    """Why the safe command differs from the wish. Values are stable: they are published."""
-
-    MALFORMED = "malformed"
-    NOT_FINITE = "not_finite"
-    STALE_COMMAND = "stale_command"
-    FUTURE_COMMAND = "future_command"
-    OUT_OF_ORDER = "out_of_order"
-    STALE_STATE = "stale_state"
-    STATE_NOT_FINITE = "state_not_finite"
-    TRACKING_ERROR = "tracking_error"
-    OUTSIDE_WORKSPACE = "outside_workspace"
-    CLOSEDNESS_CLIPPED = "closedness_clipped"
-    STEP_CLIPPED = "step_clipped"
-    YAW_STEP_CLIPPED = "yaw_step_clipped"
-    WORKSPACE_CLIPPED = "workspace_clipped"
-    YAW_RANGE_CLIPPED = "yaw_range_clipped"
-    SPEED_LIMITED = "speed_limited"
-
-
 @dataclass(frozen=True)
-class Finding:
-    """One reason with the value that caused it, in words for the operator."""
-
-    reason: Reason
-    message: str
-
-
-@dataclass(frozen=True)
-class SafetyLimits:
+class SafetyLimits(StepLimits):
     """Everything the arm must obey. Defaults suit a UR5 beside people who keep their distance."""
 
-    workspace: Workspace = field(default_factory=Workspace)
-    max_step_m: float = 0.05
-    """Largest step along each base_link axis [m]."""
-    max_yaw_step_rad: float = math.pi / 8
+    yaw_range_rad: float = 1.25 * math.pi
+    """Commanded yaw stays within plus or minus this, so that wrist 3 never winds up [rad]."""
     max_speed_m_s: float = 0.25
     """Cap on the length of the TCP velocity: the reduced speed of ISO 10218-1 [m/s]."""
     max_acceleration_m_s2: float = 1.5
@@ -82,8 +54,6 @@ class SafetyLimits:
     max_yaw_rate_rad_s: float = 1.5
     max_yaw_acceleration_rad_s2: float = 8.0
     max_yaw_jerk_rad_s3: float = 100.0
-    yaw_range_rad: float = 1.25 * math.pi
-    """Commanded yaw stays within plus or minus this, so that wrist 3 never winds up [rad]."""
     max_command_age_s: float = 0.25
     """An older command is refused: the world it was meant for is gone."""
     max_state_age_s: float = 0.1
@@ -91,13 +61,14 @@ class SafetyLimits:
     max_tracking_error_m: float = 0.04
     """Commanded and measured TCP may differ by this much; more means that the arm is blocked."""
     max_outside_m: float = 0.02
-    """An arm further outside the box than this is not led back by itself [m]."""
+    """An arm further outside the box than this, or than one step, is not led back by itself [m]."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for spec in dataclasses.fields(self):
             value = getattr(self, spec.name)
-            if spec.name != "workspace" and not (math.isfinite(value) and value > 0):
-                raise SafetyError(f"limit '{spec.name}' is {value}; it must be a positive number")
+            if spec.name != "workspace" and not math.isfinite(value):
+                raise LimitsError(f"limit '{spec.name}' is {value}; it must be a positive number")
 
     def stricter_of(self, other: SafetyLimits) -> SafetyLimits:
         """The limits that satisfy both: the smaller number everywhere, the common box."""
@@ -106,7 +77,7 @@ class SafetyLimits:
             low = max(getattr(limits.workspace, f"{axis}_min_m") for limits in (self, other))
             high = min(getattr(limits.workspace, f"{axis}_max_m") for limits in (self, other))
             if not low < high:
-                raise SafetyError(
+                raise LimitsError(
                     f"the two workspaces have no common {axis} range "
                     f"({low} to {high} m); correct the cell's parameter file or use another policy"
                 )
@@ -131,22 +102,30 @@ class SafetyLimits:
 
 
 @dataclass(frozen=True)
-class CommandInput:
-    """A wish as it arrived. Fields are deliberately unchecked: the filter copes with anything."""
+class StepCommand:
+    """One step as the policy requested it, from the message to the servo process.
 
-    sequence: Any
+    Fields are deliberately unchecked: the filter copes with anything.
+    """
+
+    episode_id: str
+    step_index: Any
     """Number of the command; must grow."""
     closedness: Any
     step_m: Any
-    """Wished step (3,) along base_link axes [m]."""
+    """Requested step (3,) along base_link axes [m]."""
     yaw_rad: Any
     age_s: Any
     """Time since the command was made [s]."""
+    observation_age_s: float = 0.0
+    """Time since the observation that the policy answered was taken [s]."""
+    tag: Any = None
+    """Whatever the caller wants back with the report."""
 
 
 @dataclass(frozen=True)
 class RobotInput:
-    """What is known of the arm when the command is judged."""
+    """What is known of the arm when a command is checked."""
 
     commanded_position_m: Any
     """TCP position (3,) in base_link that the servo loop commands now [m]."""
@@ -157,19 +136,21 @@ class RobotInput:
     """Closedness that the gripper was last asked for."""
     age_s: Any
     """Age of the newest robot state [s]."""
-    last_sequence: Any
+    last_step_index: Any
     """Number of the last accepted command; -1 before the first."""
+    start_yaw_rad: Any = None
+    """Commanded yaw at the start of the episode [rad]; None: the episode starts here."""
 
 
 @dataclass(frozen=True)
 class SafeCommand:
-    """The verdict: a target, or a hold (`target_position_m is None`), with the reasons."""
+    """The answer: a target, or a hold (`target_position_m is None`), with the reasons."""
 
     executed: MetricDelta
     """The step that will be made; zero when holding."""
     target_position_m: tuple[float, float, float] | None
     target_yaw_rad: float | None
-    findings: tuple[Finding, ...]
+    issues: tuple[Issue, ...]
 
     @property
     def accepted(self) -> bool:
@@ -179,66 +160,39 @@ class SafeCommand:
     @property
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons alone, in order."""
-        return tuple(finding.reason for finding in self.findings)
+        return tuple(issue.reason for issue in self.issues)
 
 
-def filter_command(command: CommandInput, robot: RobotInput, limits: SafetyLimits) -> SafeCommand:
-    """Judge one command; never raises.
+def filter_command(command: StepCommand, robot: RobotInput, limits: SafetyLimits) -> SafeCommand:
+    """Make one command safe; never raises.
 
     Args:
-        command: the wish, unchecked.
+        command: the request, unchecked.
         robot: commanded and measured state of the arm with its age.
         limits: what must be obeyed.
 
     Returns:
-        A target inside `limits.workspace`, at most one step from the commanded pose (plus the way
-        back into the box), or a hold; with a finding for every difference from the wish.
+        A target inside `limits.workspace` and at most one step from the commanded pose, or a hold;
+        with an issue for every difference from the request.
     """
     refusals = _refusals(command, robot, limits)
     if refusals:
         return _hold(robot, tuple(refusals))
-    anchor = _numbers(robot.commanded_position_m, 3)
-    anchor_yaw = _number(robot.commanded_yaw_rad)
-    wished_step, wished_yaw = _numbers(command.step_m, 3), _number(command.yaw_rad)
-    wished_closedness = _number(command.closedness)
-    findings: list[Finding] = []
-
-    closedness = min(max(wished_closedness, 0.0), 1.0)
-    if closedness != wished_closedness:
-        _note(findings, Reason.CLOSEDNESS_CLIPPED, "closedness", wished_closedness, "0 to 1")
-    step = np.clip(wished_step, -limits.max_step_m, limits.max_step_m)
-    for axis, wished, clipped in zip("xyz", wished_step, step, strict=True):
-        if abs(wished - clipped) > _REPORT_TOLERANCE:
-            allowed = f"within +-{limits.max_step_m} m"
-            _note(findings, Reason.STEP_CLIPPED, f"{axis} step [m]", wished, allowed)
-    yaw_step = min(max(wished_yaw, -limits.max_yaw_step_rad), limits.max_yaw_step_rad)
-    if abs(yaw_step - wished_yaw) > _REPORT_TOLERANCE:
-        allowed = f"within +-{limits.max_yaw_step_rad:.4f} rad"
-        _note(findings, Reason.YAW_STEP_CLIPPED, "yaw step [rad]", wished_yaw, allowed)
-
-    wished_target = anchor + step
-    lower, upper = np.array(limits.workspace.lower_m), np.array(limits.workspace.upper_m)
-    target = np.clip(wished_target, lower, upper)
-    for axis, wished, clipped, low, high in zip(
-        "xyz", wished_target, target, lower, upper, strict=True
-    ):
-        if abs(wished - clipped) > _REPORT_TOLERANCE:
-            allowed = f"{low:.3f} to {high:.3f} m"
-            _note(findings, Reason.WORKSPACE_CLIPPED, f"target {axis} [m]", wished, allowed)
-    wished_yaw_target = anchor_yaw + yaw_step
-    yaw_target = min(max(wished_yaw_target, -limits.yaw_range_rad), limits.yaw_range_rad)
-    if abs(yaw_target - wished_yaw_target) > _REPORT_TOLERANCE:
-        allowed = f"within +-{limits.yaw_range_rad:.3f} rad"
-        _note(findings, Reason.YAW_RANGE_CLIPPED, "target yaw [rad]", wished_yaw_target, allowed)
-
-    executed_step = target - anchor
-    x, y, z = (float(value) for value in executed_step)
+    x, y, z = (float(value) for value in _numbers(command.step_m, 3))
+    yaw = _number(robot.commanded_yaw_rad)
+    limited = limit_step(
+        MetricDelta(_number(command.closedness), (x, y, z), _number(command.yaw_rad)),
+        _numbers(robot.commanded_position_m, 3),
+        yaw,
+        yaw if robot.start_yaw_rad is None else _number(robot.start_yaw_rad),
+        limits,
+    )
+    # The sum of commanded position and step may miss the edge of the box by rounding.
+    box = limits.workspace
+    target = np.clip(limited.target_position_m, box.lower_m, box.upper_m)
     target_x, target_y, target_z = (float(value) for value in target)
     return SafeCommand(
-        executed=MetricDelta(closedness, (x, y, z), yaw_target - anchor_yaw),
-        target_position_m=(target_x, target_y, target_z),
-        target_yaw_rad=yaw_target,
-        findings=tuple(findings),
+        limited.executed, (target_x, target_y, target_z), limited.target_yaw_rad, limited.issues
     )
 
 
@@ -248,7 +202,7 @@ class GuardedSetpoint:
 
     position_m: FloatArray
     yaw_rad: float
-    findings: tuple[Finding, ...]
+    issues: tuple[Issue, ...]
 
 
 def guard_setpoint(
@@ -267,81 +221,85 @@ def guard_setpoint(
     """
     previous = np.asarray(previous_position_m, dtype=np.float64)
     position, yaw = _numbers(position_m, 3), _number(yaw_rad)
-    findings: list[Finding] = []
+    issues: list[Issue] = []
     if not (np.all(np.isfinite(position)) and math.isfinite(yaw)):
-        _note(findings, Reason.NOT_FINITE, "set-point", position.tolist(), "finite")
-        return GuardedSetpoint(previous, previous_yaw_rad, tuple(findings))
-    if _outside_m(position, limits) > _outside_m(previous, limits) + _REPORT_TOLERANCE:
-        _note(findings, Reason.OUTSIDE_WORKSPACE, "set-point [m]", position.tolist(), "in the box")
+        note(issues, Reason.NOT_FINITE, "set-point", position.tolist(), "finite")
+        return GuardedSetpoint(previous, previous_yaw_rad, tuple(issues))
+    if _outside_m(position, limits) > _outside_m(previous, limits) + TOLERANCE:
+        note(issues, Reason.OUTSIDE_WORKSPACE, "set-point [m]", position.tolist(), "in the box")
     speed = float(np.linalg.norm(position - previous)) / period_s
     yaw_rate = abs(yaw - previous_yaw_rad) / period_s
     if speed > limits.max_speed_m_s * _GUARD_HEADROOM:
         allowed = f"at most {limits.max_speed_m_s} m/s"
-        _note(findings, Reason.SPEED_LIMITED, "set-point speed [m/s]", speed, allowed)
+        note(issues, Reason.SPEED_LIMITED, "set-point speed [m/s]", speed, allowed)
     if yaw_rate > limits.max_yaw_rate_rad_s * _GUARD_HEADROOM:
         allowed = f"at most {limits.max_yaw_rate_rad_s} rad/s"
-        _note(findings, Reason.SPEED_LIMITED, "set-point yaw rate [rad/s]", yaw_rate, allowed)
-    if findings:
-        return GuardedSetpoint(previous, previous_yaw_rad, tuple(findings))
+        note(issues, Reason.SPEED_LIMITED, "set-point yaw rate [rad/s]", yaw_rate, allowed)
+    if issues:
+        return GuardedSetpoint(previous, previous_yaw_rad, tuple(issues))
     return GuardedSetpoint(position, yaw, ())
 
 
-def _refusals(command: CommandInput, robot: RobotInput, limits: SafetyLimits) -> list[Finding]:
-    """Findings that no clipping can cure, in the order in which an operator should read them."""
-    found: list[Finding] = []
+def _refusals(command: StepCommand, robot: RobotInput, limits: SafetyLimits) -> list[Issue]:
+    """Issues that no clipping can solve, in the order in which an operator should read them."""
+    found: list[Issue] = []
     state = np.concatenate(
         [
             _numbers(robot.commanded_position_m, 3),
             _numbers(robot.measured_position_m, 3),
             [_number(robot.commanded_yaw_rad)],
+            [0.0 if robot.start_yaw_rad is None else _number(robot.start_yaw_rad)],
         ]
     )
     if not np.all(np.isfinite(state)):
-        _note(found, Reason.STATE_NOT_FINITE, "robot state", state.tolist(), "finite numbers")
+        note(found, Reason.STATE_NOT_FINITE, "robot state", state.tolist(), "finite numbers")
     state_age = _number(robot.age_s)
     if not state_age <= limits.max_state_age_s:
         allowed = f"at most {limits.max_state_age_s} s"
-        _note(found, Reason.STALE_STATE, "age of the robot state [s]", state_age, allowed)
-    wish = np.concatenate(
+        note(found, Reason.STALE_STATE, "age of the robot state [s]", state_age, allowed)
+    requested = np.concatenate(
         [_numbers(command.step_m, 3), [_number(command.yaw_rad), _number(command.closedness)]]
     )
-    if not np.all(np.isfinite(wish)):
+    if not np.all(np.isfinite(requested)):
         malformed = _is_malformed(command)
         reason = Reason.MALFORMED if malformed else Reason.NOT_FINITE
-        _note(found, reason, "command x, y, z, yaw, closedness", wish.tolist(), "finite numbers")
+        note(
+            found, reason, "command x, y, z, yaw, closedness", requested.tolist(), "finite numbers"
+        )
     age = _number(command.age_s)
     if not age <= limits.max_command_age_s:
         allowed = f"at most {limits.max_command_age_s} s"
-        _note(found, Reason.STALE_COMMAND, "age of the command [s]", age, allowed)
+        note(found, Reason.STALE_COMMAND, "age of the command [s]", age, allowed)
     elif age < -_FUTURE_TOLERANCE_S:
-        _note(found, Reason.FUTURE_COMMAND, "age of the command [s]", age, "not negative")
-    sequence, last = _number(command.sequence), _number(robot.last_sequence)
-    if not sequence > last:
-        _note(found, Reason.OUT_OF_ORDER, "command number", command.sequence, f"above {last:.0f}")
+        note(found, Reason.FUTURE_COMMAND, "age of the command [s]", age, "not negative")
+    index, last = _number(command.step_index), _number(robot.last_step_index)
+    if not index > last:
+        note(found, Reason.OUT_OF_ORDER, "command number", command.step_index, f"above {last:.0f}")
     if np.all(np.isfinite(state)):
-        found += _place_refusals(state[:3], state[3:6], limits)
+        found += _position_refusals(state[:3], state[3:6], limits)
     return found
 
 
-def _place_refusals(
+def _position_refusals(
     commanded_m: FloatArray, measured_m: FloatArray, limits: SafetyLimits
-) -> list[Finding]:
-    found: list[Finding] = []
+) -> list[Issue]:
+    found: list[Issue] = []
     error_m = float(np.linalg.norm(commanded_m - measured_m))
     if error_m > limits.max_tracking_error_m:
         allowed = f"at most {limits.max_tracking_error_m} m; is the arm blocked?"
-        _note(found, Reason.TRACKING_ERROR, "tracking error [m]", error_m, allowed)
+        note(found, Reason.TRACKING_ERROR, "tracking error [m]", error_m, allowed)
     outside_m = max(_outside_m(commanded_m, limits), _outside_m(measured_m, limits))
-    if outside_m > limits.max_outside_m:
-        allowed = f"at most {limits.max_outside_m} m; go home or jog the arm back"
-        _note(found, Reason.OUTSIDE_WORKSPACE, "distance outside the box [m]", outside_m, allowed)
+    largest_m = min(limits.max_outside_m, limits.max_step_m)
+    if outside_m > largest_m:
+        allowed = f"at most {largest_m} m; go home or jog the arm back"
+        note(found, Reason.OUTSIDE_WORKSPACE, "distance outside the box [m]", outside_m, allowed)
     return found
 
 
-def _hold(robot: RobotInput, findings: tuple[Finding, ...]) -> SafeCommand:
+def _hold(robot: RobotInput, issues: tuple[Issue, ...]) -> SafeCommand:
     closedness = _number(robot.closedness)
     closedness = min(max(closedness, 0.0), 1.0) if math.isfinite(closedness) else 0.0
-    return SafeCommand(MetricDelta(closedness, (0.0, 0.0, 0.0), 0.0), None, None, findings)
+    return SafeCommand(MetricDelta(closedness, (0.0, 0.0, 0.0), 0.0), None, None, issues)
 
 
 def _outside_m(position_m: FloatArray, limits: SafetyLimits) -> float:
@@ -350,12 +308,7 @@ def _outside_m(position_m: FloatArray, limits: SafetyLimits) -> float:
     return float(np.linalg.norm(position_m - inside))
 
 
-def _note(findings: list[Finding], reason: Reason, what: str, value: Any, allowed: str) -> None:
-    shown = f"{value:.4g}" if isinstance(value, float) else f"{value!r:.120}"
-    findings.append(Finding(reason, f"{what} is {shown}; it must be {allowed}"))
-
-
-def _is_malformed(command: CommandInput) -> bool:
+def _is_malformed(command: StepCommand) -> bool:
     try:
         step = np.asarray(command.step_m, dtype=np.float64)
         float(command.yaw_rad), float(command.closedness)

@@ -1,4 +1,4 @@
-"""A driver on an emulated robot, with the few verbs that rehearsals and tests share."""
+"""A driver on an emulated robot, with what fault cases and tests share."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from numpy.typing import NDArray
 from equi_control.driver.config import DriverConfig
 from equi_control.driver.driver import Driver
 from equi_control.driver.state import DriverState
-from equi_control.driver.steps import StepCommand, StepReport
+from equi_control.driver.steps import StepReport
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import Phase
-from equi_core.motion.safety import SafetyLimits
+from equi_core.motion.safety import SafetyLimits, StepCommand
 from ur_emulator.constants import Ports
 from ur_emulator.launching import EmulatorProcess
 
-EPISODE = "rehearsal"
+EPISODE = "fault injection"
 _FAST_M_S = 0.15
 _PATIENCE_S = 90.0
 _QUIET_S = 0.4
 _STILL_RAD_S = 2e-3
-_LOOK_PERIOD_S = 0.02
+_POLL_PERIOD_S = 0.02
 
 
-class RehearsalError(RuntimeError):
-    """Something that must happen in a rehearsal did not."""
+class RigError(RuntimeError):
+    """Something that must happen on the rig did not."""
 
 
-class StoppedTooSoonError(RehearsalError):
-    """A fault stopped the arm before the one to be rehearsed was injected.
+class StoppedTooSoonError(RigError):
+    """A fault stopped the arm before the intended one was injected.
 
-    A computer that stands still for longer than the watchdog allows does this; it says nothing
-    about the fault that was to come.
+    A process that is not scheduled for longer than the watchdog allows causes this; it says nothing
+    about the intended fault.
     """
 
 
@@ -65,8 +65,8 @@ def wait_for_standstill(
         if emulator.api.status()["joint_speed_rad_s"] > _STILL_RAD_S:
             quiet_since_s = time.monotonic()
         if time.monotonic() > deadline_s:
-            raise RehearsalError("the arm never came to rest")
-        time.sleep(_LOOK_PERIOD_S)
+            raise RigError("the arm never came to rest")
+        time.sleep(_POLL_PERIOD_S)
 
 
 class Rig:
@@ -89,7 +89,7 @@ class Rig:
 
     @classmethod
     def patient(cls, **settings: Any) -> Rig:
-        """A rig on which no hold-up of this computer counts as a fault of driver or robot."""
+        """A rig on which no scheduler stall counts as a fault of driver or robot."""
         ages = SafetyLimits(max_state_age_s=_PATIENCE_S, max_command_age_s=_PATIENCE_S)
         return cls(
             **{
@@ -106,7 +106,7 @@ class Rig:
         link = LinkConfig(self.emulator.address)
         if "watchdog_hz" in self._servo_settings:
             link = replace(link, watchdog_hz=self._servo_settings.pop("watchdog_hz"))
-        # A loaded machine may need long to start a process; nothing here measures that.
+        # A loaded machine may need long to start a process; that is not what is measured.
         self.config = DriverConfig(
             ServoConfig(link, **self._servo_settings),
             connect_timeout_s=_PATIENCE_S,
@@ -126,7 +126,7 @@ class Rig:
         self.emulator.__exit__(None, None, None)
 
     def until(self, condition: Callable[[], bool], what: str) -> list[StepReport]:
-        """Poll the driver until something is the case; raises if it never is."""
+        """Poll the driver until a condition holds; raises if it never does."""
         deadline_s = time.monotonic() + _PATIENCE_S
         reports: list[StepReport] = []
         while True:
@@ -135,7 +135,7 @@ class Rig:
                 return reports
             if time.monotonic() > deadline_s:
                 driver = self.driver
-                raise RehearsalError(
+                raise RigError(
                     f"never happened: {what} (driver {driver.state.name}, fault {driver.fault}, "
                     f"{driver.notice}, robot {self.emulator.api.status()['events'][-3:]})"
                 )
@@ -151,7 +151,7 @@ class Rig:
         self.begin_episode(EPISODE)
 
     def begin_episode(self, name: str) -> None:
-        """Start counting steps anew."""
+        """Start a new episode; steps count from 0."""
         self.driver.begin_episode(name)
         self._next_step = 0
 
@@ -182,7 +182,7 @@ class Rig:
         self.until_fast()
 
     def until_fast(self) -> None:
-        """Wait until the arm is well under way; raises StoppedTooSoonError if a fault stops it."""
+        """Wait until the arm is fast; raises StoppedTooSoonError if a fault stops it."""
         self.until(lambda: self._is_fast() or self.driver.fault is not None, "the arm is fast")
         if self.driver.fault is not None:
             raise StoppedTooSoonError(f"stopped before the fault: {self.driver.fault.reason}")
@@ -191,7 +191,7 @@ class Rig:
         return float(np.linalg.norm(self.driver.last["twist"][:3])) > _FAST_M_S
 
     def record(self) -> None:
-        """Start a new recording at the robot."""
+        """Start a new recording at the controller."""
         self.emulator.api.request("record_start")
 
     def recorded(self) -> NDArray[np.void]:
@@ -203,12 +203,12 @@ class Rig:
         wait_for_standstill(self.emulator, self.driver.poll)
 
     def measured_m(self) -> NDArray[np.float64]:
-        """TCP position at the robot, in base_link [m]."""
+        """TCP position that the controller measures, in base_link [m]."""
         x, y, z = self.emulator.api.status()["actual_tcp"][:3]
         return np.array([-x, -y, z])
 
     def recover_robot(self) -> None:
-        """What an operator does at the pendant: unlock or power up, whatever is needed."""
+        """What an operator does at the teach pendant: unlock or power on, as needed."""
         api = self.emulator.api
         api.request("clear_faults")
         api.request("release_emergency_stop")
@@ -218,7 +218,7 @@ class Rig:
             if status["safety_mode"] == "NORMAL" and status["robot_mode"] == "RUNNING":
                 return
             if time.monotonic() > deadline_s:
-                raise RehearsalError(f"the robot does not recover: {status}")
+                raise RigError(f"the robot does not recover: {status}")
             try:
                 if status["safety_mode"] == "PROTECTIVE_STOP":
                     self.dashboard("unlock protective stop")
@@ -229,13 +229,13 @@ class Rig:
             time.sleep(0.05)
 
     def reset_fault(self) -> None:
-        """What an operator does at the driver, after the robot is well again."""
+        """What an operator does at the driver after the robot has recovered."""
         if self.driver.fault is None:
-            raise RehearsalError("no fault is latched")
+            raise RigError("no fault is latched")
         self.driver.begin_reset(self.driver.fault.code)
         self.until(lambda: not self.driver.resetting, "the reset ends")
         if self.driver.state is not DriverState.IDLE:
-            raise RehearsalError(f"the reset failed: {self.driver.fault}")
+            raise RigError(f"the reset failed: {self.driver.fault}")
 
     def dashboard(self, command: str) -> str:
         """One dashboard command."""
