@@ -5,7 +5,7 @@ package_name = "equi_system_tests"
 setup(
     name=package_name,
     version="0.1.0",
-    description="Rehearsals and studies of the whole system in the simulated cell.",
+    description="Fault injection and studies of the whole system in the simulated cell.",
     maintainer="equi-rl-ur5 maintainers",
     maintainer_email="maintainers@example.com",
     license="MIT",

@@ -1,1 +1,1 @@
-"""Whole-system rehearsals and studies of the simulated cell."""
+"""Fault injection and studies of the whole system in the simulated cell."""

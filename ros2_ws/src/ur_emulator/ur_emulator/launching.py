@@ -14,7 +14,6 @@ from types import TracebackType
 from ur_emulator.client import EmulatorClient
 from ur_emulator.constants import Ports
 
-EMULATOR_MODULE = "ur_emulator.main"
 _START_TIMEOUT_S = 120.0
 
 
@@ -63,7 +62,7 @@ class EmulatorProcess:
         self.address = address or free_address()
         self.ports = Ports() if port_base is None else Ports.block(port_base)
         self._command = [
-            *(sys.executable, "-m", EMULATOR_MODULE),
+            *(sys.executable, "-m", "ur_emulator.main"),
             *("--address", self.address, "--arm", arm, "--model", model),
             *("--delay-scale", str(delay_scale)),
             *(("--realtime",) if realtime else ()),

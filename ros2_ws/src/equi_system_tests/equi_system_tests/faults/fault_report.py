@@ -1,4 +1,4 @@
-"""`equi-faults`: injects every fault of the table into a moving arm and prints what happened."""
+"""`equi-faults`: injects every fault of the table into a moving arm and reports the reaction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from equi_system_tests.faults.fault_case import FaultResult
 from equi_system_tests.faults.fault_table import CASES
-from equi_system_tests.faults.rig import RehearsalError
+from equi_system_tests.faults.rig import RigError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,12 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"injecting: {case.name} ...")
         try:
             results.append(case.run(parsed.arm))
-        except (RehearsalError, RuntimeError, ValueError) as error:
+        except (RigError, RuntimeError, ValueError) as error:
             failures.append(f"{case.name}: {error}")
     console.print(_table(results))
     for result in results:
-        for spoiled in result.spoiled:
-            console.print(f"repeated: {result.fault}: {spoiled}", markup=False)
+        for discarded in result.discarded:
+            console.print(f"repeated: {result.fault}: {discarded}", markup=False)
     for failure in failures:
         console.print(f"did not finish: {failure}", markup=False)
     sys.stdout.write(json.dumps([dataclasses.asdict(result) for result in results]) + "\n")
@@ -41,24 +41,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _table(results: Sequence[FaultResult]) -> Table:
-    table = Table(title="faults injected while the arm moves, measured at the robot")
-    for heading in ("fault", "seen", "speed mm/s", "travel mm", "still after s", "jump mm", ""):
+    table = Table(title="faults injected while the arm moves, measured at the controller")
+    for heading in (
+        "fault",
+        "observed",
+        "speed mm/s",
+        "travel mm",
+        "stopped after s",
+        "jump mm",
+        "",
+    ):
         table.add_column(heading)
     for result in results:
         jump = result.resume_motion_mm
         table.add_row(
             result.fault,
-            result.seen,
+            result.observed,
             f"{result.travel.speed_before_mm_s:.0f}",
             f"{result.travel.distance_mm:.1f}",
             f"{result.travel.standstill_s:.2f}",
             "-" if jump is None else f"{jump:.2f}",
-            _verdict(result),
+            _status(result),
         )
     return table
 
 
-def _verdict(result: FaultResult) -> str:
+def _status(result: FaultResult) -> str:
     word = "ok" if result.passed else "FAILED"
     return word if result.attempts == 1 else f"{word}, attempt {result.attempts}"
 
@@ -67,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="equi-faults",
         description=__doc__,
-        epilog="Example: ros2 run equi_cell_sim equi-faults --only 'protective stop'",
+        epilog="Example: ros2 run equi_system_tests equi-faults --only 'protective stop'",
     )
     parser.add_argument("--only", help="run the faults whose name contains this")
     parser.add_argument("--arm", choices=("kinematic", "physics"), default="kinematic")

@@ -1,7 +1,7 @@
-"""The fault table, row by row: injected while the arm moves, measured at the robot.
+"""The fault table, row by row: injected while the arm moves, measured at the controller.
 
-Each row returns how far and how long the arm moved after the fault, what the driver said, and how
-far the arm moved by itself when everything was reset, with the arm moved by hand in between.
+Each row returns how far and how long the arm moved after the fault, what the driver reported, and
+how far the arm moved by itself after the reset, with the arm moved in freedrive in between.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from equi_system_tests.faults.recording import (
     tcp_positions_m,
     travel_after,
 )
-from equi_system_tests.faults.rig import RehearsalError, Rig
+from equi_system_tests.faults.rig import Rig, RigError
 
-HAND_MOVE_M = (-0.03, 0.02, 0.02)
-_WATCH_AFTER_RESUME_S = 1.0
-_LOST_SHARE = 0.3
+FREEDRIVE_MOVE_M = (-0.03, 0.02, 0.02)
+_OBSERVE_AFTER_RESUME_S = 1.0
+_LOST_FRACTION = 0.3
 _PACKAGES_LOST = "RTDE loses 30 % of its packages"
 _GRASP_HEIGHT_M = 0.02
 _STEPS_DOWN = 4
 
 
 def resume_motion_mm(rig: Rig) -> float:
-    """Move the arm by hand, recover, reset, activate, and see whether it moves by itself."""
+    """Recover, move in freedrive, reset, activate; how far the arm then moves by itself [mm]."""
     rig.recover_robot()
-    rig.emulator.api.request("freedrive_move", dxyz_m=list(HAND_MOVE_M))
+    rig.emulator.api.request("freedrive_move", dxyz_m=list(FREEDRIVE_MOVE_M))
     rig.wait_for_standstill()
     rig.record()
     rig.reset_fault()
     rig.driver.activate()
     rig.until(lambda: rig.driver.state is DriverState.HOLD, "the driver holds the arm again")
-    until_s = time.monotonic() + _WATCH_AFTER_RESUME_S
-    rig.until(lambda: time.monotonic() > until_s, "watched for a while")
+    until_s = time.monotonic() + _OBSERVE_AFTER_RESUME_S
+    rig.until(lambda: time.monotonic() > until_s, "observed for a while")
     here_m = tcp_positions_m(rig.recorded())
     return float(np.linalg.norm(here_m - here_m[0], axis=1).max()) * 1e3
 
@@ -58,14 +58,14 @@ def _latched(
 
     Args:
         name: of the row.
-        inject: brings the fault about.
+        inject: causes the fault.
         allowed: fault codes that describe it.
-        most_mm: the arm must rest after less travel than this.
-        closedness: what the step that is running wants of the gripper.
-        word: must be in the reason that is given.
+        most_mm: the arm must stop after less travel than this.
+        closedness: gripper command of the running step.
+        word: must be in the reported reason.
     """
 
-    def rehearse(rig: Rig) -> FaultResult:
+    def run_once(rig: Rig) -> FaultResult:
         rig.record()
         rig.start_moving(closedness)
         instant_s = time.monotonic()
@@ -73,7 +73,7 @@ def _latched(
         rig.until(lambda: rig.driver.state is DriverState.FAULT, f"{name}: fault latched")
         fault = rig.driver.fault
         if fault is None:
-            raise RehearsalError("state FAULT without a fault")
+            raise RigError("state FAULT without a fault")
         rig.wait_for_standstill()
         holding = rig.driver.gripper.holding
         travel = travel_after(rig.recorded(), instant_s)
@@ -81,13 +81,15 @@ def _latched(
         rig.begin_episode(f"after {name}")
         again = rig.submit((0.0, 0.0, 0.01)) + rig.finish_step()
         usable = [report.outcome for report in again] == [Outcome.COMPLETED]
-        told = fault.code in allowed and word in fault.reason and not holding
-        passed = told and travel.distance_mm < most_mm and jump_mm < 1.0 and usable
+        reported = fault.code in allowed and word in fault.reason and not holding
+        passed = reported and travel.distance_mm < most_mm and jump_mm < 1.0 and usable
         words = " or ".join(code.name for code in allowed)
-        seen = f"FAULT {fault.code.name}" + (f" ({word})" if word and word in fault.reason else "")
-        return FaultResult(name, f"FAULT {words}", seen, travel, jump_mm, passed)
+        observed = f"FAULT {fault.code.name}" + (
+            f" ({word})" if word and word in fault.reason else ""
+        )
+        return FaultResult(name, f"FAULT {words}", observed, travel, jump_mm, passed)
 
-    return on_a_rig(name, rehearse)
+    return on_a_rig(name, run_once)
 
 
 def _policy_killed(rig: Rig) -> FaultResult:
@@ -101,8 +103,8 @@ def _policy_killed(rig: Rig) -> FaultResult:
     off_mm = float(np.linalg.norm(rig.measured_m() - target_m)) * 1e3
     passed = rig.driver.state is DriverState.HOLD and off_mm < 1.0
     fault = "" if rig.driver.fault is None else f" {rig.driver.fault.code.name}"
-    seen = f"{rig.driver.state.name}{fault}, {off_mm:.2f} mm from the last target"
-    return FaultResult("policy killed", "ends its step, HOLD", seen, travel, None, passed)
+    observed = f"{rig.driver.state.name}{fault}, {off_mm:.2f} mm from the last target"
+    return FaultResult("policy killed", "ends its step, HOLD", observed, travel, None, passed)
 
 
 def _hostile_action(rig: Rig) -> FaultResult:
@@ -123,11 +125,13 @@ def _hostile_action(rig: Rig) -> FaultResult:
         np.all(here >= np.array(box.lower_m) - 1e-3)
         and np.all(here <= np.array(box.upper_m) + 1e-3)
     )
-    seen = f"{'rejected' if refused else 'NOT rejected'}, {'clipped' if clipped else 'NOT clipped'}"
+    observed = (
+        f"{'rejected' if refused else 'NOT rejected'}, {'clipped' if clipped else 'NOT clipped'}"
+    )
     return FaultResult(
         "NaN, infinite and huge action",
         "rejected or clipped, stays in the box",
-        f"{seen}, {'inside' if inside else 'OUTSIDE'} the box",
+        f"{observed}, {'inside' if inside else 'OUTSIDE'} the box",
         travel,
         None,
         refused and clipped and inside,
@@ -138,7 +142,7 @@ def _packages_lost(rig: Rig) -> FaultResult:
     rig.record()
     rig.start_moving()
     instant_s = time.monotonic()
-    rig.emulator.api.request("drop", service="rtde", fraction=_LOST_SHARE)
+    rig.emulator.api.request("drop", service="rtde", fraction=_LOST_FRACTION)
     reports = rig.finish_step() + rig.submit((0.0, 0.0, 0.03)) + rig.finish_step()
     rig.wait_for_standstill()
     rig.emulator.api.request("clear_faults")
@@ -147,11 +151,11 @@ def _packages_lost(rig: Rig) -> FaultResult:
     completed = [report.outcome for report in reports] == [Outcome.COMPLETED] * 2
     period_s = float(rig.driver.last["period_s"])
     kept = keeps_caps(stream_metrics(rows, period_s), rig.config.servo.limits)
-    seen = f"{rig.driver.state.name}, steps {'completed' if completed else 'NOT completed'}"
+    observed = f"{rig.driver.state.name}, steps {'completed' if completed else 'NOT completed'}"
     return FaultResult(
         _PACKAGES_LOST,
         "steps completed, caps kept",
-        f"{seen}, caps {'kept' if kept else 'BROKEN'}",
+        f"{observed}, caps {'kept' if kept else 'BROKEN'}",
         travel,
         None,
         completed and kept and rig.driver.state is DriverState.HOLD,
@@ -185,9 +189,11 @@ def _object_lost(arm: str) -> FaultResult:
         rig.until(lambda: not rig.driver.gripper.holding, "holding turns false")
         rig.wait_for_standstill()
         travel = travel_after(rig.recorded(), instant_s)
-        told = "object_lost" in rig.driver.notice
-    seen = f"held {held}, then holding False, {'reported' if told else 'NOT reported'}"
-    return FaultResult("object lost", "reported, holding False", seen, travel, None, held and told)
+        reported = "object_lost" in rig.driver.notice
+    observed = f"held {held}, then holding False, {'reported' if reported else 'NOT reported'}"
+    return FaultResult(
+        "object lost", "reported, holding False", observed, travel, None, held and reported
+    )
 
 
 def _request(op: str, **arguments: object) -> Callable[[Rig], None]:

@@ -1,6 +1,6 @@
 """Rows of the fault table in which the driver's processes are killed while the arm moves.
 
-Nobody is left to tell what followed but the emulated controller.
+Only the emulated controller is left to report what followed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 
 from equi_system_tests.faults.fault_case import FaultCase, FaultResult, repeatable
 from equi_system_tests.faults.recording import travel_after
-from equi_system_tests.faults.rig import RehearsalError, recording_of, wait_for_standstill
+from equi_system_tests.faults.rig import RigError, recording_of, wait_for_standstill
 from ur_emulator.launching import EmulatorProcess
 
 _PATIENCE_S = 60.0
@@ -49,26 +49,28 @@ def driver_killed(name: str, victims: tuple[str, ...], most_mm: float) -> FaultC
             status = emulator.api.status()
         stopped = status["runtime_state"] == "STOPPED"
         by_watchdog = any("watchdog" in event for event in status["events"])
-        seen = f"program {status['runtime_state']}, {'watchdog' if by_watchdog else 'servoStop'}"
+        observed = (
+            f"program {status['runtime_state']}, {'watchdog' if by_watchdog else 'servoStop'}"
+        )
         passed = stopped and travel.distance_mm < most_mm
-        return FaultResult(name, "arm stops, program ended", seen, travel, None, passed)
+        return FaultResult(name, "arm stops, program ended", observed, travel, None, passed)
 
     return repeatable(name, run)
 
 
 def _announced_pids(process: subprocess.Popen[bytes]) -> dict[str, int]:
-    """The driver's JSON line; the library writes lines of its own to the same place."""
+    """The driver's JSON line; ur_rtde writes lines of its own to the same pipe."""
     if process.stdout is None or process.stderr is None:
-        raise RehearsalError("no output of the driver")
+        raise RigError("no output of the driver")
     for line in process.stdout:
         if line.startswith(b"{"):
             pids: dict[str, int] = json.loads(line)
             return pids
-    raise RehearsalError(f"the driver ended: {process.stderr.read().decode()[-400:]}")
+    raise RigError(f"the driver ended: {process.stderr.read().decode()[-400:]}")
 
 
 def _wait_until_fast(emulator: EmulatorProcess) -> None:
     deadline_s = time.monotonic() + _PATIENCE_S
     while emulator.api.status()["joint_speed_rad_s"] < _FAST_RAD_S:
         if time.monotonic() > deadline_s:
-            raise RehearsalError("the driver never moved")
+            raise RigError("the driver never moved")

@@ -1,4 +1,4 @@
-"""Reads the emulator's recording: caps, gaps, travel after a fault, time until standstill."""
+"""Metrics of the emulator's recording: caps, gaps, travel after a fault, time to standstill."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from equi_control.rtde.config import LinkConfig
 from equi_core.motion.safety import SafetyLimits
 from equi_core.motion.ur5_kinematics import forward
+from ur_emulator.controller.command_registers import Command
 
-SERVO_L = 24
 TOOL_LENGTH_M = LinkConfig(host="any").tcp_from_flange_m
 _STANDSTILL_M_S = 1e-3
 _STANDSTILL_RAD_S = 5e-3
@@ -21,7 +21,7 @@ _HELD_M_S = 0.02
 
 @dataclass(frozen=True)
 class Travel:
-    """How the arm came to rest after an instant."""
+    """How the arm stopped after an instant."""
 
     distance_mm: float
     """Length of the TCP's path from the instant to standstill."""
@@ -45,14 +45,16 @@ def travel_after(rows: NDArray[np.void], instant_s: float) -> Travel:
     after = rows[rows["monotonic_s"] >= instant_s]
     if len(after) < 2:
         raise ValueError("the recording ends before the instant; record for longer")
-    ways_m = np.linalg.norm(np.diff(tcp_positions_m(after), axis=0), axis=1)
-    turns_rad = np.abs(np.diff(after["actual_q"], axis=0)).max(axis=1)
+    steps_m = np.linalg.norm(np.diff(tcp_positions_m(after), axis=0), axis=1)
+    joint_steps_rad = np.abs(np.diff(after["actual_q"], axis=0)).max(axis=1)
     period_s = np.maximum(np.diff(after["timestamp_s"]), 1e-3)
-    moving = (ways_m / period_s > _STANDSTILL_M_S) | (turns_rad / period_s > _STANDSTILL_RAD_S)
+    moving = (steps_m / period_s > _STANDSTILL_M_S) | (
+        joint_steps_rad / period_s > _STANDSTILL_RAD_S
+    )
     last = int(np.nonzero(moving)[0][-1]) + 1 if np.any(moving) else 0
-    speed = ways_m / period_s
+    speed = steps_m / period_s
     return Travel(
-        distance_mm=float(ways_m[:last].sum()) * 1e3,
+        distance_mm=float(steps_m[:last].sum()) * 1e3,
         standstill_s=float(after["monotonic_s"][last] - instant_s) if last else 0.0,
         speed_before_mm_s=float(speed[0]) * 1e3,
     )
@@ -81,17 +83,16 @@ class StreamMetrics:
 
 
 def stream_metrics(rows: NDArray[np.void], period_s: float) -> StreamMetrics:
-    """Figures of the cycles in which servo poses were streamed."""
-    stream = rows[rows["command"] == SERVO_L]
+    """Metrics of the cycles in which servo poses were streamed."""
+    stream = rows[rows["command"] == Command.SERVO_L]
     if len(stream) < 10:
         raise ValueError("the recording holds no servo stream")
     written_s = _write_times_s(stream)
     gaps_s = np.diff(written_s)
     positions = stream["commanded"][:, :3]
-    steps = np.diff(positions, axis=0)
-    speed = np.linalg.norm(steps, axis=1) / period_s
+    speed = np.linalg.norm(np.diff(positions, axis=0), axis=1) / period_s
     acceleration, holds = _path_acceleration(positions, period_s)
-    error_m = np.linalg.norm(stream["commanded"][:, :3] - stream["actual_tcp"][:, :3], axis=1)
+    error_m = np.linalg.norm(positions - stream["actual_tcp"][:, :3], axis=1)
     return StreamMetrics(
         cycles=len(stream),
         rate_hz=float(len(gaps_s) / (written_s[-1] - written_s[0])),
@@ -109,7 +110,7 @@ def stream_metrics(rows: NDArray[np.void], period_s: float) -> StreamMetrics:
 
 def gaps_longer_than(rows: NDArray[np.void], limit_s: float) -> list[tuple[float, float]]:
     """Start and end [s], on the monotonic clock, of pauses between two writes of servo poses."""
-    written_s = _write_times_s(rows[rows["command"] == SERVO_L])
+    written_s = _write_times_s(rows[rows["command"] == Command.SERVO_L])
     long = np.nonzero(np.diff(written_s) > limit_s)[0]
     return [(float(written_s[index]), float(written_s[index + 1])) for index in long]
 
@@ -126,8 +127,8 @@ def _path_acceleration(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Acceleration [m/s2] at each new pose, and the cycles for which a moving one was held.
 
-    A stream that stops without being told to (its sender or the network stood still) may go on as
-    if there had been no pause, or from rest; whichever of the two it did is what is measured.
+    A stream that pauses unintentionally (its sender or the network stalled) may continue as if
+    there had been no pause, or from rest; the smaller acceleration of the two is taken.
     """
     changed = np.any(np.diff(positions, axis=0) != 0.0, axis=1)
     rows = np.concatenate([[0], np.nonzero(changed)[0] + 1])
@@ -140,9 +141,9 @@ def _path_acceleration(
     return acceleration, np.where(moving, waits, 0)
 
 
-def keeps_caps(figures: StreamMetrics, limits: SafetyLimits) -> bool:
+def keeps_caps(metrics: StreamMetrics, limits: SafetyLimits) -> bool:
     """Whether no command that reached the controller was above the caps."""
     return (
-        figures.max_command_speed_m_s <= limits.max_speed_m_s
-        and figures.max_command_acceleration_m_s2 <= limits.max_acceleration_m_s2
+        metrics.max_command_speed_m_s <= limits.max_speed_m_s
+        and metrics.max_command_acceleration_m_s2 <= limits.max_acceleration_m_s2
     )
