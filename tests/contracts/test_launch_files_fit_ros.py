@@ -25,6 +25,7 @@ from equi_core.contract import PolicyContract
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAUNCH_FILES = sorted((REPOSITORY / "launch").glob("*.launch.py"))
+SHARED_PART = REPOSITORY / "ros2_ws/src/equi_ros/equi_ros/launching.py"
 DEMO_FILES = sorted((REPOSITORY / "tests/pip_ros2/demo_package/launch").glob("*.launch.py"))
 
 ACTION = {"condition"}
@@ -66,6 +67,7 @@ def symbol(*positional: str, keywords: set[str] = frozenset(), attributes: set[s
 
 ROS = {
     "launch": {
+        "LaunchContext": symbol(keywords={"argv", "noninteractive"}),
         "LaunchDescription": symbol("initial_entities", keywords={"deprecated_reason"}),
     },
     "launch.actions": {
@@ -181,7 +183,9 @@ def _wrong_attribute(node: ast.Attribute, imported: dict[str, Symbol]) -> list[s
     return []
 
 
-@pytest.mark.parametrize("path", [*LAUNCH_FILES, *DEMO_FILES], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*LAUNCH_FILES, SHARED_PART, *DEMO_FILES], ids=lambda path: path.name
+)
 def test_a_launch_file_uses_only_what_ros_documents(path):
     assert violations(path.read_text(encoding="utf-8")) == []
 
@@ -196,7 +200,7 @@ def test_there_are_launch_files_to_check():
     [
         ("import launch.actions", "import launch.actions"),
         ("from launch.actions import Respawn", "from launch.actions import Respawn"),
-        ("from launch._child_process import x", "from launch._child_process import x"),
+        ("from launch._process import x", "from launch._process import x"),
         ("from launch.actions import LogInfo\nLogInfo(text='x')", "LogInfo(text=)"),
         ("from launch.actions import LogInfo\nLogInfo('x')", "LogInfo: 1 arguments by position"),
         ("from launch.actions import LogInfo as L\nL(**given)", "L(**...)"),

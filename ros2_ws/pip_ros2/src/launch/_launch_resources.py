@@ -7,8 +7,8 @@ import contextlib
 import os
 from dataclasses import dataclass, field
 
-from ._child_process import ChildProcess
-from ._orphan_guard import OrphanGuard
+from ._process.child_process import ChildProcess
+from ._process.orphan_guard import OrphanGuard
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,17 @@ from typing import NoReturn
 from .console import err
 from .errors import CommandError
 
-# Command: (module, what it does). Modules are imported when used, for a fast start.
+# Each is a module of `verbs`, imported when used, for a fast start.
 COMMANDS = {
-    "action": ("action_command", "List actions and send goals"),
-    "interface": ("interface_command", "Show message, service and action definitions"),
-    "launch": ("launch_command", "Run a launch file"),
-    "node": ("node_command", "List nodes"),
-    "param": ("param_command", "List, get and set parameters"),
-    "pkg": ("pkg_command", "List packages, their prefixes and executables"),
-    "run": ("run_command", "Run an executable of a package"),
-    "service": ("service_command", "List and call services"),
-    "topic": ("topic_command", "List, echo and inspect topics"),
+    "action": "List actions and send goals",
+    "interface": "Show message, service and action definitions",
+    "launch": "Run a launch file",
+    "node": "List nodes",
+    "param": "List, get and set parameters",
+    "pkg": "List packages, their prefixes and executables",
+    "run": "Run an executable of a package",
+    "service": "List and call services",
+    "topic": "List, echo and inspect topics",
 }
 ONLY_IN_ROS = (
     "bag",
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _top_parser().error(
             f"unknown command '{command}' (choose from {', '.join(sorted(COMMANDS))})"
         )
-    module = importlib.import_module(f".{COMMANDS[command][0]}", __package__)
+    module = importlib.import_module(f".verbs.{command}", __package__)
     parser = Ros2Parser(prog=f"ros2 {command}", description=module.__doc__)
     module.add_arguments(parser)
     options = parser.parse_args(rest)
@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _top_parser() -> Ros2Parser:
-    listing = "\n".join(f"  {name:<10} {text}" for name, (_, text) in sorted(COMMANDS.items()))
+    listing = "\n".join(f"  {name:<10} {text}" for name, text in sorted(COMMANDS.items()))
     return Ros2Parser(
         prog="ros2",
         usage="ros2 [-h] command ...",

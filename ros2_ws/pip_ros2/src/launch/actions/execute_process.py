@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import logging as launch_logging
-from .._child_process import AFTER_KILL_S, ChildProcess
 from .._launch_resources import ProcessFailure
+from .._process.child_process import AFTER_KILL_S, ChildProcess
 from ..action import Action
 from ..condition import Condition
 from ..conditions.evaluate_condition_expression import evaluate_condition_expression

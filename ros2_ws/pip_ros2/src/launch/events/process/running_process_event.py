@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...event import Event
 
@@ -25,47 +25,17 @@ class RunningProcessEvent(Event):
         env: dict[str, str] | None,
         pid: int,
     ) -> None:
-        self.__action = action
-        self.__process_name = name
-        self.__cmd = cmd
-        self.__cwd = cwd
-        self.__env = env
-        self.__pid = pid
-
-    @property
-    def action(self) -> ExecuteProcess:
-        """The action that started the process."""
-        return self.__action
+        self.action = action
+        self.process_name = name  # label of the process, such as `talker-1`
+        self.cmd = cmd
+        self.cwd = cwd  # None for the launch's own
+        self.env = env
+        self.pid = pid
 
     @property
     def execute_process_action(self) -> ExecuteProcess:
         """The action that started the process (ROS's older name)."""
-        return self.__action
-
-    @property
-    def process_name(self) -> str:
-        """Label of the process, such as `talker-1`."""
-        return self.__process_name
-
-    @property
-    def cmd(self) -> list[str]:
-        """The command line."""
-        return self.__cmd
-
-    @property
-    def cwd(self) -> str | None:
-        """The working folder, None for the launch's own."""
-        return self.__cwd
-
-    @property
-    def env(self) -> dict[str, str] | None:
-        """The environment of the process."""
-        return self.__env
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self.__pid
+        return self.action
 
 
 class ProcessStarted(RunningProcessEvent):
@@ -79,21 +49,6 @@ class ProcessExited(RunningProcessEvent):
 
     name = "launch.events.process.ProcessExited"
 
-    def __init__(
-        self,
-        *,
-        returncode: int,
-        action: ExecuteProcess,
-        name: str,
-        cmd: list[str],
-        cwd: str | None,
-        env: dict[str, str] | None,
-        pid: int,
-    ) -> None:
-        super().__init__(action=action, name=name, cmd=cmd, cwd=cwd, env=env, pid=pid)
-        self.__returncode = returncode
-
-    @property
-    def returncode(self) -> int:
-        """The exit code."""
-        return self.__returncode
+    def __init__(self, *, returncode: int, **process: Any) -> None:
+        super().__init__(**process)
+        self.returncode = returncode

@@ -7,21 +7,17 @@ import argparse
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.node import Node
 
+from ..console import out
+from ..errors import CommandError
+from ..graph_node import add_spin_time, graph_node, settled, wait_for
+from ..listing import add_list_verb
 from . import topic_echo, topic_hz
-from .console import out
-from .errors import CommandError
-from .graph_node import add_spin_time, graph_node, is_hidden, settled, wait_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs."""
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="verb")
-    listing = verbs.add_parser("list", help="list the topics")
-    listing.add_argument("-t", "--show-types", action="store_true", help="show their types")
-    listing.add_argument("-c", "--count-topics", action="store_true", help="only their number")
-    listing.add_argument("--include-hidden-topics", action="store_true", help="hidden topics too")
-    add_spin_time(listing)
-    listing.set_defaults(run=_list)
+    add_list_verb(verbs, "topics", _topics, hidden_flags=("--include-hidden-topics",))
     info = verbs.add_parser("info", help="show type, publishers and subscriptions of a topic")
     info.add_argument("topic_name", help="name, such as /chatter")
     info.add_argument("-v", "--verbose", action="store_true", help="nodes and their QoS")
@@ -33,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def topic_types(node: Node, topic: str, timeout_s: float) -> list[str]:
     """Return the types of a topic as soon as it is seen, or an empty list after the timeout."""
-    return wait_for(lambda: dict(node.get_topic_names_and_types()).get(topic, []), timeout_s)
+    return wait_for(lambda: _topics(node).get(topic, []), timeout_s)
 
 
 def full_topic_name(node: Node, topic: str) -> str:
@@ -44,19 +40,8 @@ def full_topic_name(node: Node, topic: str) -> str:
         raise CommandError(f"'{topic}' is no valid topic name: {error}") from None
 
 
-def _list(options: argparse.Namespace) -> None:
-    with graph_node() as node:
-        topics = settled(node, lambda: sorted(node.get_topic_names_and_types()), options.spin_time)
-    shown = [
-        (name, types)
-        for name, types in topics
-        if options.include_hidden_topics or not is_hidden(name)
-    ]
-    if options.count_topics:
-        out(str(len(shown)))
-        return
-    for name, types in shown:
-        out(f"{name} [{', '.join(types)}]" if options.show_types else name)
+def _topics(node: Node) -> dict[str, list[str]]:
+    return dict(node.get_topic_names_and_types())
 
 
 def _info(options: argparse.Namespace) -> None:

@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 
-from .errors import CommandError
-from .packages import executable_path
+from ..errors import CommandError
+from ..packages import executable_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

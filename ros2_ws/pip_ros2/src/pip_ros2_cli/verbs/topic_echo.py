@@ -6,11 +6,11 @@ import argparse
 import time
 from typing import Any
 
-from .console import err, out
-from .errors import CommandError
-from .graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once
-from .interface_types import load_type
-from .message_yaml import (
+from ..console import err, out
+from ..errors import CommandError
+from ..graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once
+from ..interface_types import load_type
+from ..message_yaml import (
     DEFAULT_TRUNCATE_LENGTH,
     Style,
     field_of,
@@ -18,7 +18,7 @@ from .message_yaml import (
     plain_value,
     value_to_yaml,
 )
-from .qos_options import add_qos_options, choose_qos
+from ..qos_options import add_qos_options, choose_qos
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _echo(options: argparse.Namespace) -> int:
-    from .topic_command import full_topic_name, topic_types
+    from .topic import full_topic_name, topic_types
 
     style = Style(
         truncate_length=None if options.full_length else options.truncate_length,

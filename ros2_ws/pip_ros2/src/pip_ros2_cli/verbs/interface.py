@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from ament_index_python import get_resource, get_resources
 
-from .console import out
-from .errors import CommandError
-from .interface_types import KINDS, split_type
-from .packages import share_of
+from ..console import out
+from ..errors import CommandError
+from ..interface_types import KINDS, split_type
+from ..packages import share_of
 
 TITLES = {"msg": "Messages", "srv": "Services", "action": "Actions"}
 PRIMITIVES = frozenset(

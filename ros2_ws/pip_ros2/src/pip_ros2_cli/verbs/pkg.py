@@ -7,8 +7,8 @@ import os
 
 from ament_index_python.packages import get_packages_with_prefixes
 
-from .console import out
-from .packages import executables_of, prefix_of, share_of
+from ..console import out
+from ..packages import executables_of, prefix_of, share_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,10 +21,10 @@ from launch.launch_description_sources import (
     get_launch_description_from_python_launch_file,
 )
 
-from .console import out
-from .errors import CommandError
-from .orphans import adopt_orphans, stop_orphans
-from .packages import launch_file_path
+from ..console import out
+from ..errors import CommandError
+from ..orphans import adopt_orphans, stop_orphans
+from ..packages import launch_file_path
 
 # Launch configurations that ROS's launch itself reads, declared or not.
 BUILT_IN_ARGUMENTS = (

@@ -7,11 +7,11 @@ import collections
 import math
 import time
 
-from .console import err, out
-from .errors import CommandError
-from .graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once
-from .interface_types import load_type
-from .qos_options import add_qos_options, choose_qos
+from ..console import err, out
+from ..errors import CommandError
+from ..graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once
+from ..interface_types import load_type
+from ..qos_options import add_qos_options, choose_qos
 
 DEFAULT_WINDOW = 10000
 REPORT_S = 1.0
@@ -63,7 +63,7 @@ class RateMeter:
 
 
 def _hz(options: argparse.Namespace) -> int:
-    from .topic_command import full_topic_name, topic_types
+    from .topic import full_topic_name, topic_types
 
     if options.window <= 0:
         raise CommandError(f"--window must be a positive number, got {options.window}")

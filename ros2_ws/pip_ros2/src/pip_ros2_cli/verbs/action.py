@@ -9,12 +9,13 @@ from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient, get_action_names_and_types
 from rclpy.node import Node
 
-from .console import out
-from .errors import CommandError
-from .graph_node import SPIN_STEP_S, add_spin_time, graph_node, settled, spin_once, spin_until_done
-from .interface_types import load_type, split_type
-from .message_yaml import fill_message, message_to_yaml, read_values
-from .service_command import WAIT_STEP_S, check_offered
+from ..console import out
+from ..errors import CommandError
+from ..graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once, spin_until_done
+from ..interface_types import load_type, split_type
+from ..listing import add_list_verb
+from ..message_yaml import fill_message, message_to_yaml, read_values
+from .service import WAIT_STEP_S, check_offered
 
 STATUS_NAMES = {
     GoalStatus.STATUS_ACCEPTED: "ACCEPTED",
@@ -30,11 +31,7 @@ CANCEL_TIMEOUT_S = 5.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs."""
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="verb")
-    listing = verbs.add_parser("list", help="list the actions")
-    listing.add_argument("-t", "--show-types", action="store_true", help="show their types")
-    listing.add_argument("-c", "--count-actions", action="store_true", help="only their number")
-    add_spin_time(listing)
-    listing.set_defaults(run=_list)
+    add_list_verb(verbs, "actions", _actions)
     goal = verbs.add_parser(
         "send_goal", help="send a goal and wait for the result; Ctrl-C cancels it"
     )
@@ -47,17 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _actions(node: Node) -> dict[str, list[str]]:
-    return dict(sorted(get_action_names_and_types(node)))
-
-
-def _list(options: argparse.Namespace) -> None:
-    with graph_node() as node:
-        actions = settled(node, lambda: _actions(node), options.spin_time)
-    if options.count_actions:
-        out(str(len(actions)))
-        return
-    for name, types in actions.items():
-        out(f"{name} [{', '.join(types)}]" if options.show_types else name)
+    return dict(get_action_names_and_types(node))
 
 
 def _send_goal(options: argparse.Namespace) -> int:

@@ -12,10 +12,10 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 
-from .console import err, out
-from .errors import CommandError
-from .graph_node import add_spin_time, graph_node, is_hidden, settled, spin_until_done, wait_for
-from .node_command import node_names
+from ..console import err, out
+from ..errors import CommandError
+from ..graph_node import add_spin_time, graph_node, is_hidden, settled, spin_until_done, wait_for
+from .node import node_names
 
 ANSWER_TIMEOUT_S = 5.0
 LABELS = {
@@ -73,9 +73,7 @@ def _list(options: argparse.Namespace) -> int:
 def _get(options: argparse.Namespace) -> int:
     with graph_node() as node:
         name = _find_node(node, options.node_name, options.spin_time)
-        client = _client(node, name)
-        answer = _answer(node, client.get_parameters([options.parameter_name]), name)
-        value = answer.values[0] if answer.values else ParameterValue()
+        value = _present_value(node, name, options.parameter_name)
         if value.type == ParameterType.PARAMETER_NOT_SET:
             known = ", ".join(_names_of(node, name))
             raise CommandError(
@@ -89,14 +87,12 @@ def _get(options: argparse.Namespace) -> int:
 def _set(options: argparse.Namespace) -> int:
     with graph_node() as node:
         name = _find_node(node, options.node_name, options.spin_time)
-        client = _client(node, name)
         # The node knows the type: '5' for a double is 5.0, for a string it is text.
-        present = _answer(node, client.get_parameters([options.parameter_name]), name)
-        wanted_type = present.values[0].type if present.values else 0
+        wanted_type = _present_value(node, name, options.parameter_name).type
         message = ParameterMessage(
             name=options.parameter_name, value=_value(options.value, wanted_type)
         )
-        answer = _answer(node, client.set_parameters([message]), name)
+        answer = _answer(node, _client(node, name).set_parameters([message]), name)
     result = answer.results[0]
     if not result.successful:
         err(f"Setting parameter failed: {result.reason}")
@@ -133,6 +129,11 @@ def _answer(node: Node, future: Any, name: str) -> Any:
             f"node '{name}' did not answer within {ANSWER_TIMEOUT_S:g} s; does it spin?"
         )
     return future.result()
+
+
+def _present_value(node: Node, name: str, parameter: str) -> ParameterValue:
+    answer = _answer(node, _client(node, name).get_parameters([parameter]), name)
+    return answer.values[0] if answer.values else ParameterValue()
 
 
 def _names_of(node: Node, name: str) -> list[str]:

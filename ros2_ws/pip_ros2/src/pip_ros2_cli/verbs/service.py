@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 from rclpy.node import Node
 
-from .console import err, out
-from .errors import CommandError
-from .graph_node import add_spin_time, graph_node, is_hidden, settled, spin_until_done, wait_for
-from .interface_types import load_type, split_type
-from .message_yaml import fill_message, read_values
+from ..console import err, out
+from ..errors import CommandError
+from ..graph_node import add_spin_time, graph_node, spin_until_done, wait_for
+from ..interface_types import load_type, split_type
+from ..listing import add_list_verb
+from ..message_yaml import fill_message, read_values
 
 WAIT_STEP_S = 1.0
 
@@ -20,14 +21,7 @@ WAIT_STEP_S = 1.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs."""
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="verb")
-    listing = verbs.add_parser("list", help="list the services")
-    listing.add_argument("-t", "--show-types", action="store_true", help="show their types")
-    listing.add_argument("-c", "--count-services", action="store_true", help="only their number")
-    listing.add_argument(
-        "--include-hidden-services", action="store_true", help="hidden services too"
-    )
-    add_spin_time(listing)
-    listing.set_defaults(run=_list)
+    add_list_verb(verbs, "services", _services, hidden_flags=("--include-hidden-services",))
     call = verbs.add_parser("call", help="call a service once")
     call.add_argument("service_name", help="name, such as /reset")
     call.add_argument("service_type", help="type, such as std_srvs/srv/Trigger")
@@ -57,22 +51,7 @@ def check_offered(
 
 
 def _services(node: Node) -> dict[str, list[str]]:
-    return dict(sorted(node.get_service_names_and_types()))
-
-
-def _list(options: argparse.Namespace) -> None:
-    with graph_node() as node:
-        services = settled(node, lambda: _services(node), options.spin_time)
-    shown = {
-        name: types
-        for name, types in services.items()
-        if options.include_hidden_services or not is_hidden(name)
-    }
-    if options.count_services:
-        out(str(len(shown)))
-        return
-    for name, types in shown.items():
-        out(f"{name} [{', '.join(types)}]" if options.show_types else name)
+    return dict(node.get_service_names_and_types())
 
 
 def _call(options: argparse.Namespace) -> int:

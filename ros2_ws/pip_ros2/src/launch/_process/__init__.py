@@ -1,0 +1,1 @@
+"""Processes as launch sees them: started, watched, ended with all their children."""

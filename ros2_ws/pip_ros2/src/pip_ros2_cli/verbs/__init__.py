@@ -1,0 +1,1 @@
+"""The commands of `ros2`, one module each; a command has verbs, such as `topic list`."""
