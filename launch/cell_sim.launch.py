@@ -11,84 +11,57 @@ from pathlib import Path
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, EmitEvent, ExecuteProcess, OpaqueFunction
 from launch.events import Shutdown
-from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
 
-from equi_core.cell_file import CellFile, find_project_root
+from equi_ros.launching import BOOLEAN, CellLaunch, cell_argument
 
 HERE = Path(__file__).resolve().parent
 
 
 def start(context):
     """Every process of the simulated cell."""
-    root = find_project_root(HERE)
-    name = LaunchConfiguration("cell").perform(context)
-    path = Path(name) if name.endswith(".yaml") else root / "launch" / "cells" / f"{name}.yaml"
-    cell = CellFile.load(path)
-    address = LaunchConfiguration("robot_ip").perform(context) or cell.section("robot")["robot_ip"]
-    seed = int(LaunchConfiguration("seed").perform(context))
-    board = LaunchConfiguration("calibration_board").perform(context) == "true"
-    overlay = "board" if board else ""
+    launch = CellLaunch(context, HERE)
+    address = launch.robot_ip
     folder = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
     scene_file = f"{folder}/equi_cell_{address.replace('.', '_')}_{os.getpid()}.scene"
-    ended = EmitEvent(event=Shutdown(reason="a process of the simulated cell ended"))
-    cameras = [
-        Node(
-            package="equi_cell_sim",
-            executable="camera_node",
-            name=f"{camera}_camera",
-            parameters=[
-                {
-                    "camera": camera,
-                    "scene_file": scene_file,
-                    "seed": seed,
-                    "overlay": overlay,
-                    "position_m": [float(value) for value in settings["position_m"]],
-                    "target_m": [float(value) for value in settings["target_m"]],
-                    **cell.section("simulation"),
-                }
-            ],
-            output="screen",
-        )
-        for camera, settings in cell.section("cameras").items()
-    ]
+    emulator = [sys.executable, "-m", "ur_emulator.main", "--address", address]
     return [
         ExecuteProcess(
-            cmd=[
-                sys.executable,
-                "-m",
-                "ur_emulator.main",
-                "--address",
-                address,
-                "--arm",
-                "physics",
-                "--scene-file",
-                scene_file,
-                "--realtime",
-            ],
+            cmd=[*emulator, "--arm", "physics", "--scene-file", scene_file, "--realtime"],
             name="ur_emulator",
             output="screen",
-            on_exit=ended,
+            on_exit=EmitEvent(event=Shutdown(reason="ur_emulator ended")),
         ),
-        *cameras,
-        Node(
-            package="equi_cell_sim",
-            executable="scene_node",
-            name="simulated_scene",
-            parameters=[
-                {"robot_ip": address, "task": LaunchConfiguration("task").perform(context)}
-            ],
-            output="screen",
-            on_exit=ended,
+        *[camera_node(launch, name, scene_file) for name in launch.cell.camera_names],
+        launch.node(
+            "equi_cell_sim",
+            "scene_node",
+            "simulated_scene",
+            {"robot_ip": address, "task": launch.value("task")},
         ),
     ]
+
+
+def camera_node(launch, name, scene_file):
+    """One camera of the cell. A dead camera ends nothing: perception says what is missing."""
+    camera = launch.cell.cameras[name]
+    own = {
+        "camera": name,
+        "scene_file": scene_file,
+        "seed": int(launch.value("seed")),
+        "calibration_board": launch.flag("calibration_board"),
+        "position_m": list(camera.position_m),
+        "target_m": list(camera.target_m),
+    }
+    return launch.node(
+        "equi_cell_sim", "camera_node", f"{name}_camera", own, block="camera", required=False
+    )
 
 
 def generate_launch_description():
     """Arguments and processes."""
     return LaunchDescription(
         [
-            DeclareLaunchArgument("cell", default_value="sim", description="cell name or file"),
+            cell_argument(),
             DeclareLaunchArgument(
                 "robot_ip", default_value="", description="loopback address; empty: the cell's"
             ),
@@ -97,7 +70,7 @@ def generate_launch_description():
             DeclareLaunchArgument(
                 "calibration_board",
                 default_value="false",
-                choices=["true", "false"],
+                choices=BOOLEAN,
                 description="the arm carries the calibration board",
             ),
             OpaqueFunction(function=start),

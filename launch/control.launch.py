@@ -6,45 +6,28 @@ ros2 launch equi_policy control.launch.py cell:=lab model:=models/block_picking
 from pathlib import Path
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction
-from launch.events import Shutdown
-from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
-from equi_core.cell_file import CellFile, find_project_root
+from equi_ros.launching import CellLaunch, cell_argument
 
 HERE = Path(__file__).resolve().parent
 
 
 def start(context):
     """The driver with the settings of the cell and the limits of the contract."""
-    root = find_project_root(HERE)
-    name = LaunchConfiguration("cell").perform(context)
-    path = Path(name) if name.endswith(".yaml") else root / "launch" / "cells" / f"{name}.yaml"
-    cell = CellFile.load(path)
-    parameters = {**cell.section("robot"), **cell.section("safety")}
-    robot_ip = LaunchConfiguration("robot_ip").perform(context)
-    if robot_ip:
-        parameters["robot_ip"] = robot_ip
-    model = LaunchConfiguration("model").perform(context)
-    parameters["contract"] = str(root / model / "contract.json")
-    return [
-        Node(
-            package="equi_control",
-            executable="rtde_driver_node",
-            name="rtde_driver",
-            parameters=[parameters],
-            output="screen",
-            on_exit=EmitEvent(event=Shutdown(reason="rtde_driver ended")),
-        )
-    ]
+    launch = CellLaunch(context, HERE)
+    own = {
+        "robot_ip": launch.robot_ip,
+        "contract": str(launch.path(launch.value("model")) / "contract.json"),
+    }
+    return [launch.node("equi_control", "rtde_driver_node", "rtde_driver", own)]
 
 
 def generate_launch_description():
     """Arguments and the node."""
     return LaunchDescription(
         [
-            DeclareLaunchArgument("cell", default_value="sim", description="cell name or file"),
+            cell_argument(),
             DeclareLaunchArgument(
                 "robot_ip", default_value="", description="address; empty: the cell's"
             ),

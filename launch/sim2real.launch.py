@@ -4,7 +4,7 @@ ros2 launch equi_policy sim2real.launch.py                                  # si
 ros2 launch equi_policy sim2real.launch.py episodes:=20 record:=true        # and evaluate
 ros2 launch equi_policy sim2real.launch.py sim:=false robot_ip:=192.168.1.10 cell:=lab
 
-Simulated and real cell differ only in which processes stand behind the same topics and ports. With
+Simulated and real cell differ only in the processes behind the same topics and ports. With
 `episodes:=0` the system waits for RunEpisode goals; otherwise it runs them and ends, which it does
 in the simulated cell only.
 """
@@ -29,9 +29,9 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from equi_core.cell_file import CellFile, find_project_root
 from equi_core.contract import PolicyContract
 from equi_core.scene_seeds import TEST_SEED
+from equi_ros.launching import BOOLEAN, CellLaunch, cell_argument
 
 HERE = Path(__file__).resolve().parent
 
@@ -44,11 +44,12 @@ def include(name, **arguments):
     )
 
 
-def choose_model(root, task, model, simulated):
+def choose_model(launch, simulated):
     """Folder of the policy and who drives: without a trained policy the expert, if simulated."""
-    folder = root / (model or f"models/{task}")
+    task, model = launch.value("task"), launch.value("model")
+    folder = launch.path(model or f"models/{task}")
     if (folder / "contract.json").is_file():
-        return folder, "policy"
+        return folder, launch.value("driven_by")
     if model or not simulated:
         raise RuntimeError(
             f"no policy at {folder} (contract.json is missing); train one with equi-train and "
@@ -61,31 +62,24 @@ def choose_model(root, task, model, simulated):
 
 def start(context):
     """The pieces in order: the robot first, then whatever needs it."""
-
-    def value(name):
-        return LaunchConfiguration(name).perform(context)
-
-    root = find_project_root(HERE)
-    simulated = value("sim") == "true"
-    name = value("cell") or ("sim" if simulated else "lab")
-    path = Path(name) if name.endswith(".yaml") else root / "launch" / "cells" / f"{name}.yaml"
-    cell = CellFile.load(path)
+    simulated = LaunchConfiguration("sim").perform(context) == "true"
+    default = "sim" if simulated else "lab"
+    launch = CellLaunch(context, HERE, LaunchConfiguration("cell").perform(context) or default)
+    cell, value = launch.cell, launch.value
     if cell.simulated != simulated:
         raise RuntimeError(
             f"cell '{cell.name}' is {'simulated' if cell.simulated else 'real'}, but sim:="
             f"{value('sim')}; choose another cell or the other sim"
         )
-    robot_ip = value("robot_ip") or cell.section("robot")["robot_ip"]
-    folder, driver = choose_model(root, value("task"), value("model"), simulated)
-    if value("driven_by") == "expert":
-        driver = "expert"
-    common = {"cell": path, "model": folder}
+    robot_ip = launch.robot_ip
+    folder, driver = choose_model(launch, simulated)
+    common = {"cell": cell.path, "model": folder}
     robot_side = [
         include("control", robot_ip=robot_ip, **common),
         include("perception", ignore_calibration=value("ignore_calibration"), **common),
         include("policy", driven_by=driver, robot_ip=robot_ip, seed=value("seed"), **common),
-        *evaluation(value, cell, driver, folder),
-        *viewer(value),
+        *evaluation(launch, driver, folder),
+        *viewer(launch),
     ]
     started = [
         LogInfo(
@@ -102,14 +96,17 @@ def start(context):
     )
     return [
         *started,
-        include("cell_sim", cell=path, robot_ip=robot_ip, task=value("task"), seed=value("seed")),
+        include(
+            "cell_sim", cell=cell.path, robot_ip=robot_ip, task=value("task"), seed=value("seed")
+        ),
         waiting,
         RegisterEventHandler(OnProcessExit(target_action=waiting, on_exit=robot_side)),
     ]
 
 
-def evaluation(value, cell, driver, folder):
-    """The evaluator, if episodes are wanted; when it ends, everything ends."""
+def evaluation(launch, driver, folder):
+    """The evaluator, if episodes are requested; when it ends, everything ends."""
+    cell, value = launch.cell, launch.value
     episodes = int(value("episodes"))
     if episodes == 0:
         return []
@@ -136,9 +133,9 @@ def evaluation(value, cell, driver, folder):
         str(folder),
         "--ground-truth",
     ]
-    if value("record") == "true":
+    if launch.flag("record"):
         arguments.append("--record")
-    if value("balanced") == "false":
+    if not launch.flag("balanced"):
         arguments.append("--any-order")
     if value("output"):
         arguments += ["--output", value("output")]
@@ -155,9 +152,9 @@ def evaluation(value, cell, driver, folder):
     ]
 
 
-def viewer(value):
-    """RViz, where it is installed and wanted."""
-    if value("view") != "true":
+def viewer(launch):
+    """RViz, where it is installed and requested."""
+    if not launch.flag("view"):
         return []
     return [
         ExecuteProcess(
@@ -168,7 +165,6 @@ def viewer(value):
 
 def generate_launch_description():
     """Arguments, then everything else once they are known."""
-    booleans = ["true", "false"]
     return LaunchDescription(
         [
             DeclareLaunchArgument(
@@ -178,7 +174,7 @@ def generate_launch_description():
                 description="task of the policy",
             ),
             DeclareLaunchArgument(
-                "sim", default_value="true", choices=booleans, description="simulated cell"
+                "sim", default_value="true", choices=BOOLEAN, description="simulated cell"
             ),
             DeclareLaunchArgument(
                 "robot_ip", default_value="", description="UR controller; empty: the cell's"
@@ -186,9 +182,7 @@ def generate_launch_description():
             DeclareLaunchArgument(
                 "model", default_value="", description="policy folder; empty: models/<task>"
             ),
-            DeclareLaunchArgument(
-                "cell", default_value="", description="cell name or file; empty: sim or lab"
-            ),
+            cell_argument(default=""),
             DeclareLaunchArgument(
                 "driven_by",
                 default_value="policy",
@@ -208,20 +202,20 @@ def generate_launch_description():
             DeclareLaunchArgument(
                 "balanced",
                 default_value="true",
-                choices=booleans,
+                choices=BOOLEAN,
                 description="half movable-first, half immovable-first episodes",
             ),
             DeclareLaunchArgument(
-                "record", default_value="false", choices=booleans, description="MCAP per episode"
+                "record", default_value="false", choices=BOOLEAN, description="MCAP per episode"
             ),
             DeclareLaunchArgument("output", default_value="", description="folder of the results"),
             DeclareLaunchArgument(
-                "view", default_value="false", choices=booleans, description="start RViz"
+                "view", default_value="false", choices=BOOLEAN, description="start RViz"
             ),
             DeclareLaunchArgument(
                 "ignore_calibration",
                 default_value="false",
-                choices=booleans,
+                choices=BOOLEAN,
                 description="use a calibration that must not be used; for rehearsals",
             ),
             OpaqueFunction(function=start),

@@ -1,8 +1,8 @@
 """The cell's calibration settings: which cameras, which board, where it is held, and the limits.
 
-They are the `calibration` section of the cell file (`launch/cells/<cell>.yaml`); serial numbers and
-cloud topics come from its `cameras` section. Reading is strict: an unknown, missing or senseless
-field is refused by its name.
+They are the block `equi_calibrate` of the cell file (`launch/cells/<cell>.yaml`); serial numbers,
+cloud topics and tape-measured places of the cameras come from its shared block `cell`. Reading is
+strict: an unknown, missing or senseless field is refused by its name.
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ from numpy.typing import NDArray
 from equi_calibration.board.board import BoardSpec
 from equi_calibration.board.detection import ViewGate
 from equi_calibration.errors import CalibrationError, CellFileError
-from equi_core.cell_file import CellFile
+from equi_core.cell_file import CellCamera, CellFile
 from equi_core.cell_file import CellFileError as CoreCellFileError
+from equi_core.contract import Workspace
 from equi_core.geometry import pose_matrix, quaternion_xyzw, quaternion_xyzw_to_matrix
+from equi_core.strict_fields import FieldError, read_fields
 
 FloatArray = NDArray[np.float64]
+BLOCK = "equi_calibrate"
+"""The block of the cell file that is read here."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +47,11 @@ class Pose:
 
 @dataclass(frozen=True)
 class CameraTopics:
-    """Where one camera's images come from, and roughly where it stands."""
+    """Where one camera's images come from."""
 
     optical_frame: str
     image_topic: str
     camera_info_topic: str
-    position_m: tuple[float, float, float]
-    """Optical centre in base_link by tape measure; centimetres will do."""
-    target_m: tuple[float, float, float]
-    """A point in base_link that the camera looks at; its image is upright."""
 
 
 @dataclass(frozen=True)
@@ -196,43 +196,52 @@ class CellSettings:
 def load_cell(path: Path) -> CellSettings:
     """Read the calibration settings of a cell file."""
     try:
-        file = CellFile.load(path)
+        return _settings(CellFile.load(path))
     except CoreCellFileError as error:
         raise CellFileError(str(error)) from error
-    data = file.section("calibration")
-    try:
-        if not data:
-            raise CellFileError(
-                "it has no section 'calibration'; copy the one of launch/cells/sim.yaml and edit it"
-            )
-        topics = data.pop("cameras", None)
-        if not isinstance(topics, Mapping) or set(topics) != set(file.camera_names):
-            raise CellFileError(
-                f"'calibration.cameras' must describe exactly the cameras {file.camera_names}"
-            )
-        cameras = [
-            _camera(name, file.section("cameras")[name], topics[name]) for name in file.camera_names
-        ]
-        return _build(CellSettings, {**data, "cell": file.name, "cameras": cameras}, "calibration.")
-    except CellFileError as error:
+    except (FieldError, CellFileError) as error:
         raise CellFileError(f"{path}: {error}") from error
 
 
-def _camera(name: str, device: Mapping[str, Any], data: Any) -> CameraSettings:
-    topics: CameraTopics = _build(CameraTopics, data, f"calibration.cameras.{name}.")
-    serial, cloud_topic = device.get("serial"), device.get("topic")
-    if not serial or not isinstance(serial, str):
+def _settings(file: CellFile) -> CellSettings:
+    data = file.block(BLOCK)
+    if not data:
         raise CellFileError(
-            f"'cameras.{name}.serial' is {serial!r}; write the serial number of the device's label"
+            f"it has no block '{BLOCK}'; copy the one of launch/cells/sim.yaml and edit it"
+        )
+    topics = data.pop("cameras", None)
+    if not isinstance(topics, Mapping) or set(topics) != set(file.camera_names):
+        raise CellFileError(
+            f"'{BLOCK}.cameras' must describe exactly the cameras {file.camera_names}"
+        )
+    cameras = tuple(_camera(name, camera, topics[name]) for name, camera in file.cameras.items())
+    scene = data.get("scene")
+    if isinstance(scene, Mapping):
+        data["scene"] = {**scene, "workspace": policy_workspace()}
+    whole = {**data, "cell": file.name, "cameras": cameras}
+    return read_fields(CellSettings, whole, BLOCK, refused_by=CalibrationError)
+
+
+def policy_workspace() -> Box:
+    """The part of the table that policies act on, as the contract has it by default."""
+    space = Workspace()
+    return Box((space.x_min_m, space.y_min_m, 0.0), (space.x_max_m, space.y_max_m, space.z_max_m))
+
+
+def _camera(name: str, camera: CellCamera, data: Any) -> CameraSettings:
+    topics = read_fields(CameraTopics, data, f"{BLOCK}.cameras.{name}")
+    if not camera.serial:
+        raise CellFileError(
+            f"'cell.{name}.serial' is empty; write the serial number of the device's label"
         )
     return CameraSettings(
         name,
-        serial,
+        camera.serial,
         topics.optical_frame,
-        _looking_at(topics.position_m, topics.target_m),
+        _looking_at(camera.position_m, camera.target_m),
         topics.image_topic,
         topics.camera_info_topic,
-        str(cloud_topic),
+        camera.topic,
     )
 
 
@@ -250,55 +259,3 @@ def _looking_at(position_m: Sequence[float], target_m: Sequence[float]) -> Pose:
     px, py, pz = (float(value) for value in position_m)
     qx, qy, qz, qw = (float(value) for value in quaternion)
     return Pose((px, py, pz), (qx, qy, qz, qw))
-
-
-def _build(cls: type[Any], data: Any, prefix: str) -> Any:
-    if not isinstance(data, Mapping):
-        raise CellFileError(f"'{prefix or 'file'}' is {data!r}; it must hold named fields")
-    specs = {spec.name: str(spec.type) for spec in dataclasses.fields(cls)}
-    unknown = sorted(set(data) - set(specs))
-    missing = sorted(set(specs) - set(data))
-    if unknown:
-        raise CellFileError(f"field '{prefix}{unknown[0]}' is unknown")
-    if missing:
-        raise CellFileError(f"field '{prefix}{missing[0]}' is missing")
-    values = {name: _value(kind, data[name], f"{prefix}{name}") for name, kind in specs.items()}
-    try:
-        return cls(**values)
-    except CalibrationError as error:
-        raise CellFileError(f"{prefix}{error}") from error
-
-
-_NESTED: dict[str, type[Any]] = {
-    "Pose": Pose,
-    "Box": Box,
-    "BoardSpec": BoardSpec,
-    "CollectSettings": CollectSettings,
-    "SceneSettings": SceneSettings,
-    "VerdictLimits": VerdictLimits,
-    "ViewGate": ViewGate,
-}
-
-
-def _value(kind: str, value: Any, path: str) -> Any:
-    """One field by its declared type."""
-    if kind in _NESTED:
-        return _build(_NESTED[kind], value, f"{path}.")
-    if kind.startswith("tuple[CameraSettings"):
-        return tuple(value)  # built from two sections already
-    if kind.startswith("tuple[float"):
-        length = kind.count("float")
-        if isinstance(value, list) and len(value) == length and all(map(_is_number, value)):
-            return tuple(float(item) for item in value)
-        raise CellFileError(f"'{path}' is {value!r}; it must be {length} finite numbers")
-    if kind == "float" and _is_number(value):
-        return float(value)
-    if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if kind == "str" and isinstance(value, str) and value:
-        return value
-    raise CellFileError(f"'{path}' is {value!r}; it must be of type {kind}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,4 +1,4 @@
-"""The calibration section of cell files: strict, and the shipped ones are sound."""
+"""The calibration block of cell files: strict, and the shipped ones are sound."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ def test_the_simulated_cell_agrees_with_its_calibration_file():
 
 
 def test_the_laboratory_template_asks_for_serial_numbers():
-    with pytest.raises(CellFileError, match=r"cameras\.cam_left\.serial"):
+    with pytest.raises(CellFileError, match=r"cell\.cam_left\.serial"):
         load_cell(ROOT / "launch" / "cells" / "lab.yaml")
 
 
 def test_a_misspelt_limit_is_refused_by_name(content, tmp_path):
-    content["calibration"]["limits"]["tabel_plane_mm"] = 1.0
-    with pytest.raises(CellFileError, match=r"calibration\.limits\.tabel_plane_mm' is unknown"):
+    content["equi_calibrate"]["ros__parameters"]["limits"]["tabel_plane_mm"] = 1.0
+    with pytest.raises(CellFileError, match=r"equi_calibrate\.limits\.tabel_plane_mm' is unknown"):
         load(content, tmp_path)
 
 
 def test_a_missing_field_is_refused_by_name(content, tmp_path):
-    del content["calibration"]["collect"]["speed_m_s"]
-    with pytest.raises(CellFileError, match=r"calibration\.collect\.speed_m_s' is missing"):
+    del content["equi_calibrate"]["ros__parameters"]["collect"]["speed_m_s"]
+    with pytest.raises(CellFileError, match=r"equi_calibrate\.collect\.speed_m_s' is missing"):
         load(content, tmp_path)
 
 
 def test_a_fast_collection_is_refused(content, tmp_path):
-    content["calibration"]["collect"]["speed_m_s"] = 1.5
+    content["equi_calibrate"]["ros__parameters"]["collect"]["speed_m_s"] = 1.5
     with pytest.raises(CellFileError, match=r"speed_m_s = 1\.5"):
         load(content, tmp_path)
 
 
 def test_a_negative_limit_is_refused(content, tmp_path):
-    content["calibration"]["limits"]["moved_mm"] = -1.0
+    content["equi_calibrate"]["ros__parameters"]["limits"]["moved_mm"] = -1.0
     with pytest.raises(CellFileError, match="moved_mm"):
         load(content, tmp_path)
 
 
 def test_a_cell_file_without_calibration_says_so(content, tmp_path):
-    del content["calibration"]
-    with pytest.raises(CellFileError, match="no section 'calibration'"):
+    del content["equi_calibrate"]
+    with pytest.raises(CellFileError, match="no block 'equi_calibrate'"):
         load(content, tmp_path)

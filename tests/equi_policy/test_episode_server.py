@@ -43,17 +43,17 @@ def node(ros_probe: Any) -> Iterator[Any]:
     from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
     from std_srvs.srv import Trigger
 
-    from equi_ros import qos
     from equi_policy.policy_node import PolicyNode
+    from equi_ros import qos
 
     words = [word for name in NOBODY for word in ("-p", f"{name}:=''")]
     # No observation ever comes; that must not end an episode before the test does.
     words += ["-p", f"observation_timeout_s:={10 * PATIENCE_S}"]
-    rclpy.init(args=["--ros-args", *words, "-p", "judge_service:=/referee/judge"])
+    rclpy.init(args=["--ros-args", *words, "-p", "success_service:=/referee/check_success"])
     node = PolicyNode(policy=StillPolicy())
     # On the graph, but in no executor: it takes requests and never answers.
     deaf = rclpy.create_node("referee", context=ros_probe.node.context)
-    deaf.create_service(Trigger, "~/judge", lambda request, response: response)
+    deaf.create_service(Trigger, "~/check_success", lambda request, response: response)
     states = ros_probe.node.create_publisher(RobotState, "/robot_state", qos.ROBOT_STATE)
 
     def hold_still() -> None:

@@ -16,7 +16,7 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=[],
+    install_requires=["equi_core"],
     python_requires=">=3.10,<3.13",
     zip_safe=True,
 )

@@ -1,9 +1,9 @@
-"""scene_node: arranges the simulated scene of an episode and judges it by ground truth.
+"""scene_node: arranges the simulated scene of an episode and checks success by ground truth.
 
     ros2 run equi_cell_sim scene_node --ros-args -p robot_ip:=127.0.0.2 -p task:=block_picking
 
 Offers `~/reset_episode` (draws the scene of a seed as training does, and lays it out around the
-resting arm) and `~/judge` (std_srvs/Trigger: success = the task is done; otherwise a message that
+resting arm) and `~/check_success` (std_srvs/Trigger: success = the task is done; otherwise a message that
 is not empty says why it cannot be done any more).
 """
 
@@ -36,7 +36,7 @@ class SceneNode(Node):
         self._episode: dict[str, object] = {}
         self._truth = self.create_publisher(String, "~/ground_truth", qos.LATCHED)
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
-        self.create_service(Trigger, "~/judge", self._on_judge)
+        self.create_service(Trigger, "~/check_success", self._on_check_success)
         self.get_logger().info(f"ready: task {task}, emulator at {self._address}")
 
     def _on_reset(
@@ -69,13 +69,15 @@ class SceneNode(Node):
         response.message = json.dumps({"goal_xy_m": scene.goal_xy_m})
         return response
 
-    def _on_judge(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_check_success(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
         referee = self._referees[self._task]
         try:
             state = self._measured()
             outcome = referee.judge(state)
         except (OSError, RefereeError, RuntimeError) as error:
-            self.get_logger().warning(f"cannot judge: {error}")
+            self.get_logger().warning(f"cannot check success: {error}")
             return response
         tried = referee.first_tried(state)
         if tried is not None and self._episode.get("first_try") == "none":

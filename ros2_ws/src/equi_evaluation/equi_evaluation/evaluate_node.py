@@ -109,7 +109,7 @@ class EvaluateNode(Node):
                 String, "simulated_scene/ground_truth", self._on_truth, qos.LATCHED
             )
         else:
-            self.create_service(Trigger, "~/judge", self._on_judge)
+            self.create_service(Trigger, "~/check_success", self._on_check_success)
         if options.record:
             for topic, (kind, profile) in _RECORDED.items():
                 callback = partial(self._on_recorded, topic)
@@ -161,7 +161,9 @@ class EvaluateNode(Node):
             for item in status.values:
                 self._facts.hear_diagnostic(status.name, item.key, item.value)
 
-    def _on_judge(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_check_success(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
         response.success = self._operator_says_done.is_set()
         return response
 

@@ -82,7 +82,7 @@ class EpisodeServer:
         self._driver = client(ResetEpisode, "driver_reset_service", "rtde_driver/reset_episode")
         self._eyes = client(ResetEpisode, "perception_reset_service", "depth_fusion/reset_episode")
         self._scene = client(ResetEpisode, "scene_reset_service", "")
-        self._referee = client(Trigger, "judge_service", "")
+        self._referee = client(Trigger, "success_service", "")
         limits = EpisodeLimits(max_steps=1)
         self._timeouts = {
             name: float(node.declare_parameter(name, getattr(limits, name)).value)
