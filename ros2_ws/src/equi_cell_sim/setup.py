@@ -5,10 +5,7 @@ package_name = "equi_cell_sim"
 setup(
     name=package_name,
     version="0.1.0",
-    description=(
-        "The simulated cell: an emulated UR controller and 2F-85 gripper over TCP, "
-        "with fault injection."
-    ),
+    description="The simulated cell: physics arm, depth cameras, scenes and the scripted expert.",
     maintainer="equi-rl-ur5 maintainers",
     maintainer_email="maintainers@example.com",
     license="MIT",
@@ -23,7 +20,6 @@ setup(
         "numpy",
         "scipy",
         "numba",
-        "rich",
         "equi_core",
         "equi_policy",
         "equi_rl",

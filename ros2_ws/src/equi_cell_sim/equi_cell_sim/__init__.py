@@ -1,5 +1,5 @@
-"""The simulated cell: everything that stands in for the robot, the gripper and the cameras.
+"""The simulated cell: physics arm, cameras, scene and expert in place of the real ones.
 
-Nodes of the deployment reach it only through the wires they would use on the real cell: TCP ports
-of the UR controller and of the gripper, and ROS topics of the cameras.
+The deployed nodes reach it only through the interfaces of the real cell: TCP ports of the UR
+controller and of the gripper (`ur_emulator`), and ROS topics of the cameras.
 """

@@ -1,4 +1,4 @@
-"""Configuration of a simulated depth camera: optics, pose, what its depth suffers from.
+"""Configuration of a simulated depth camera: optics, pose, errors of its depth.
 
 The defaults describe a stereo camera of the D455 class at 640 x 480. The numbers of the noise
 model are those that users of such cameras measure: noise grows with the square of the distance,
@@ -57,7 +57,7 @@ class CameraSpec:
         direction = np.subtract(self.target_m, self.position_m)
         if np.linalg.norm(direction) < 1e-6 or np.linalg.norm(direction[:2]) < 1e-6:
             raise CameraConfigError(
-                f"camera '{self.name}' at {self.position_m} looks at {self.target_m}: the axis "
+                f"camera '{self.name}' at {self.position_m} points at {self.target_m}: the axis "
                 "must have a length and must not be vertical"
             )
 
@@ -157,7 +157,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Miscalibration:
-    """How far the real camera stands from where the calibration file says it is."""
+    """How far the true camera pose is from the one in the calibration file."""
 
     position_mm: float = 1.0
     """Length of the displacement; its direction is drawn [mm]."""
@@ -166,7 +166,7 @@ class Miscalibration:
     seed: int = 0
 
     def true_pose(self, nominal: FloatArray, name: str) -> FloatArray:
-        """The pose (4, 4) from which the camera really looks; the same for a seed and a name."""
+        """The true pose (4, 4) of the camera; the same for a seed and a name."""
         rng = np.random.default_rng([self.seed, *name.encode()])
         shift, axis = rng.normal(size=3), rng.normal(size=3)
         rotvec = axis / np.linalg.norm(axis) * math.radians(self.rotation_deg)

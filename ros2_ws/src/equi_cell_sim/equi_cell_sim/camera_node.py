@@ -2,9 +2,9 @@
 
     ros2 run equi_cell_sim camera_node --ros-args -p camera:=cam_left -p scene_file:=/tmp/scene.map
 
-Looks at the shapes that the physics process shows in `scene_file`, and publishes clouds, depth and
+Reads the shapes that the physics process writes to `scene_file`, and publishes clouds, depth and
 colour images and camera info under the camera's name. With `overlay:=board` the colour images show
-a ChArUco board in the gripper (drawn by equi_calibration). For rehearsing faults, `frozen` (no more
+a ChArUco board in the gripper (drawn by equi_calibration). For fault injection, `frozen` (no more
 data), `latency_s` and `stamp_offset_s` can be set while it runs.
 """
 
@@ -108,7 +108,7 @@ class CameraNode(Node):
         return SetParametersResult(successful=True)
 
     def _capture(self) -> None:
-        if self._frozen or not self._wanted():
+        if self._frozen or not self._subscribed():
             return
         try:
             table, stamp_ns = self._scene.read()
@@ -116,7 +116,7 @@ class CameraNode(Node):
             self.get_logger().warning(str(error), throttle_duration_sec=5.0)
             return
         if stamp_ns == self._last_stamp_ns or time.time_ns() - stamp_ns > _DEAD_SCENE_S * 1e9:
-            return  # the physics stands still: a camera would see nothing new
+            return  # the physics is paused: a camera would see nothing new
         self._last_stamp_ns = stamp_ns
         with_colour = self._coloured or self._colours.get_subscription_count() > 0
         frame = self._camera.capture(table, with_colour)
@@ -125,8 +125,8 @@ class CameraNode(Node):
         delay_s = max(0.0, self._latency_s + self._rng.normal(0.0, self._timing.jitter_s))
         self._waiting.append((stamp_ns / 1e9 + delay_s, stamp_ns, frame))
 
-    def _wanted(self) -> bool:
-        """Whether anybody listens; like the real driver, nothing is made for nobody."""
+    def _subscribed(self) -> bool:
+        """Whether anybody subscribes; as in the real driver, nothing is computed otherwise."""
         return any(
             publisher.get_subscription_count() > 0
             for publisher in (self._clouds, self._depths, self._colours)
@@ -145,9 +145,9 @@ class CameraNode(Node):
             self._clouds.publish(self._cloud(stamp, frame))
         info = self._info(stamp)
         if self._depths.get_subscription_count():
-            self._depths.publish(self._picture(stamp, frame.depth_units, "16UC1", 2))
+            self._depths.publish(self._image(stamp, frame.depth_units, "16UC1", 2))
         if self._colours.get_subscription_count():
-            self._colours.publish(self._picture(stamp, frame.colour, "rgb8", 3))
+            self._colours.publish(self._image(stamp, frame.colour, "rgb8", 3))
         self._infos.publish(info)
         self._colour_infos.publish(info)
 
@@ -182,7 +182,7 @@ class CameraNode(Node):
         message.data = array.array("B", self._points[:count].tobytes())
         return message
 
-    def _picture(self, stamp: Time, pixels: np.ndarray, encoding: str, step: int) -> Image:
+    def _image(self, stamp: Time, pixels: np.ndarray, encoding: str, step: int) -> Image:
         height, width = pixels.shape[:2]
         message = Image(height=height, width=width, encoding=encoding, step=step * width)
         message.header.stamp, message.header.frame_id = stamp, self._spec.optical_frame

@@ -1,31 +1,27 @@
-"""A depth camera that looks at the simulated cell: ray-cast shapes, then the errors of stereo.
+"""A simulated depth camera of the cell: ray-cast shapes, then the errors of a stereo camera.
 
-Depth is cast exactly (table plane and primitive shapes, robot included), turned into a disparity
-of the two imagers, spoilt there as a matcher would spoil it, and turned back. The order is that of
-the device: shadow of the second imager, noise and steps of the disparity, failing edges, grazing
-surfaces, whole depth units.
+Depth is cast exactly (table plane and primitive shapes, robot included), converted to a disparity
+of the two imagers, given the errors of a stereo matcher (`stereo_errors`), and converted back.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from equi_cell_sim.camera_model import CameraSpec, NoiseSpec
+from equi_cell_sim.stereo_errors import add_stereo_errors, noise_fields, to_disparity
 from equi_rl.sim.raycast import ShapeTable, cast_pinhole
 
 TABLE_X_M = (-0.25, 1.15)
 TABLE_Y_M = (-0.80, 0.80)
-"""The table top is seen only within these bounds of base_link; beyond it is nothing to see."""
+"""Extent of the table top in base_link; beyond it the camera measures nothing."""
 TABLE_COLOUR = (0.62, 0.60, 0.57)
 _LIGHT = np.array([0.35, 0.25, 0.90]) / np.linalg.norm([0.35, 0.25, 0.90])
-_NOISE_FIELDS = 6
 _TABLE_INDEX = -2
 
 
@@ -41,7 +37,7 @@ class DepthFrame:
 
 
 class DepthCamera:
-    """One simulated camera; `capture` is the only thing it does."""
+    """One simulated camera; `capture` takes a frame."""
 
     def __init__(
         self,
@@ -61,7 +57,7 @@ class DepthCamera:
         self._disparity = np.empty(shape)
         self._index = np.empty(shape, dtype=np.int64)
         self._normal = np.zeros((*shape, 3))
-        self._noise_fields = _noise_fields(shape, noise.correlation_px)
+        self._noise_fields = noise_fields(shape, noise.correlation_px)
         self._parameters = np.array(
             [
                 noise.subpixel_px,
@@ -77,7 +73,7 @@ class DepthCamera:
         )
 
     def capture(self, table: ShapeTable, with_colour: bool = True) -> DepthFrame:
-        """Look at the shapes of this moment, over the table."""
+        """Take one frame of the shapes, over the table."""
         spec, noise = self.spec, self.noise
         cast_pinhole(
             table.kind,
@@ -92,13 +88,13 @@ class DepthCamera:
             self._normal,
         )
         _add_table(self._depth, self._index, self._normal, self._table_depth)
-        # An ideal camera has no baseline; its depth passes through a stand-in that cancels out.
+        # An ideal camera has no baseline; any value cancels out.
         focal_baseline = spec.focal_px * (spec.baseline_m or 0.05)
-        _to_disparity(
+        to_disparity(
             self._depth, spec.min_depth_m, spec.max_depth_m, focal_baseline, self._disparity
         )
         units = np.zeros(self._depth.shape, dtype=np.uint16)
-        _spoil(
+        add_stereo_errors(
             self._disparity,
             self._normal,
             self._pose,
@@ -117,15 +113,6 @@ class DepthCamera:
         if with_colour:
             _shade(self._index, self._normal, table.colour, np.array(TABLE_COLOUR), _LIGHT, colour)
         return DepthFrame(units, noise.depth_unit_m, colour)
-
-
-@lru_cache(maxsize=4)
-def _noise_fields(shape: tuple[int, int], correlation_px: float) -> NDArray[np.float32]:
-    """A few unit-variance fields; each frame takes one of them, shifted at random."""
-    fields = np.random.default_rng(0).standard_normal((_NOISE_FIELDS, *shape))
-    if correlation_px > 0:
-        fields = ndimage.gaussian_filter(fields, (0.0, correlation_px, correlation_px), mode="wrap")
-    return (fields / fields.std()).astype(np.float32)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -185,119 +172,6 @@ def _add_table(depth, index, normal, table_depth):  # type: ignore[no-untyped-de
                 depth[v, u] = table_depth[v, u]
                 index[v, u] = _TABLE_INDEX
                 normal[v, u, 0], normal[v, u, 1], normal[v, u, 2] = 0.0, 0.0, 1.0
-
-
-@numba.njit(cache=True, nogil=True)
-def _to_disparity(depth, near, far, focal_baseline, disparity):  # type: ignore[no-untyped-def]
-    """Disparity per pixel [px]; 0 where nothing lies within range."""
-    rows, cols = depth.shape
-    for v in range(rows):
-        for u in range(cols):
-            z = depth[v, u]
-            disparity[v, u] = focal_baseline / z if near <= z <= far else 0.0
-
-
-@numba.njit(cache=True, nogil=True)
-def _spoil(  # type: ignore[no-untyped-def]  # noqa: C901 - one pass over the image, in device order
-    disparity,
-    normal,
-    pose,
-    intrinsics,
-    focal_baseline,
-    field,
-    shift_v,
-    shift_u,
-    p,
-    band,
-    shadow,
-    seed,
-    units,
-):
-    """Turn exact disparity into what a stereo camera reports; see NoiseSpec for the parameters."""
-    subpixel, step, edge_step, edge_missing, edge_mixed = p[0], p[1], p[2], p[3], p[4]
-    grazing, missing, unit, scale = p[5], p[6], p[7], p[8]
-    rows, cols = disparity.shape
-    focal, cx, cy = intrinsics[0], intrinsics[2], intrinsics[3]
-    edges_fail = edge_missing + edge_mixed > 0.0
-    # A xorshift generator: a library call per pixel would cost more than the image.
-    state = np.uint64(seed)
-    for v in range(rows):
-        leftmost = math.inf
-        noise_row = field[(v + shift_v) % rows]
-        for u in range(cols - 1, -1, -1):
-            d = disparity[v, u]
-            if d == 0.0:
-                continue
-            if shadow:
-                # Where this point lands in the right image: hidden if something nearer landed
-                # at or left of it, unseen if it falls off the image.
-                landed = u - d
-                if landed >= leftmost or landed < 0.0:
-                    continue
-                leftmost = landed
-            state = _scrambled(state)
-            luck = (state >> np.uint64(40)) * 2.0**-24
-            if luck < missing:
-                continue
-            if grazing > 0.0 and _cosine(normal[v, u], pose, focal, u - cx, v - cy) < grazing:
-                continue
-            if edges_fail:
-                low, high = _neighbour_range(disparity, v, u, band)
-                if high - low > edge_step:
-                    state = _scrambled(state)
-                    luck = (state >> np.uint64(40)) * 2.0**-24
-                    if luck < edge_missing:
-                        continue
-                    if luck < edge_missing + edge_mixed and low > 0.0:
-                        share = (luck - edge_missing) / edge_mixed
-                        d = share * low + (1.0 - share) * high
-            d += subpixel * noise_row[(u + shift_u) % cols]
-            if step > 0.0:
-                d = math.floor(d / step + 0.5) * step
-            if d <= 0.0:
-                continue
-            count = math.floor(focal_baseline / d * scale / unit + 0.5)
-            if 0 < count < 65536:
-                units[v, u] = count
-
-
-@numba.njit(cache=True, nogil=True)
-def _scrambled(state):  # type: ignore[no-untyped-def]
-    """Next state of a 64-bit xorshift generator; its upper bits are the random number."""
-    state ^= state << np.uint64(13)
-    state ^= state >> np.uint64(7)
-    state ^= state << np.uint64(17)
-    return state
-
-
-@numba.njit(cache=True, nogil=True)
-def _cosine(normal, pose, focal, du, dv):  # type: ignore[no-untyped-def]
-    """Cosine between the view ray of a pixel and the surface normal."""
-    x, y = du / focal, dv / focal
-    dx = pose[0, 0] * x + pose[0, 1] * y + pose[0, 2]
-    dy = pose[1, 0] * x + pose[1, 1] * y + pose[1, 2]
-    dz = pose[2, 0] * x + pose[2, 1] * y + pose[2, 2]
-    length = math.sqrt(dx * dx + dy * dy + dz * dz)
-    return abs(normal[0] * dx + normal[1] * dy + normal[2] * dz) / length
-
-
-@numba.njit(cache=True, nogil=True)
-def _neighbour_range(disparity, v, u, band):  # type: ignore[no-untyped-def]
-    """Least and greatest disparity at the ends of a cross of reach 1 and `band`."""
-    rows, cols = disparity.shape
-    low = high = disparity[v, u]
-    up, down = max(v - band, 0), min(v + band, rows - 1)
-    left, right = max(u - band, 0), min(u + band, cols - 1)
-    for d in (
-        disparity[up, u],
-        disparity[down, u],
-        disparity[v, left],
-        disparity[v, right],
-        disparity[min(v + 1, rows - 1), u],
-        disparity[v, min(u + 1, cols - 1)],
-    ):
-        low, high = min(low, d), max(high, d)
-    return low, high
 
 
 @numba.njit(cache=True, nogil=True)

@@ -22,18 +22,18 @@ from equi_rl.sim.scene import WorldState
 
 @dataclass(frozen=True)
 class ExpertState:
-    """Explicit memory of the expert; None before its first look at the scene."""
+    """Explicit memory of the expert; None before its first step."""
 
     memory: ExpertMemory | None = None
 
     def with_executed(self, action: ArrayLike) -> ExpertState:
-        """The expert looks at the scene, not at what was executed."""
+        """The expert reads the scene, not what was executed."""
         return self
 
 
 @dataclass(frozen=True)
 class ExpertStep:
-    """As a learned policy's step; the expert knows no doubt."""
+    """As a learned policy's step; the expert's standard deviation is zero."""
 
     action: NDArray[np.float32]
     state: ExpertState
@@ -42,22 +42,22 @@ class ExpertStep:
 
 
 class ExpertPolicy:
-    """Acts by asking `look` for the true state of the cell."""
+    """Acts on the true state of the cell, as `read_state` returns it."""
 
     def __init__(
         self,
         contract: PolicyContract,
-        look: Callable[[], WorldState],
+        read_state: Callable[[], WorldState],
         seed: int = 0,
         config: ExpertConfig | None = None,
     ) -> None:
         self.contract = contract
-        self._look = look
+        self._read_state = read_state
         self._expert = make_expert(contract.task, contract, config)
         self._rng = np.random.default_rng(seed)
 
     def initial_state(self) -> ExpertState:
-        """Nothing is known before the first step."""
+        """Memory before the first step."""
         return ExpertState()
 
     def step(self, observation: Any, state: ExpertState) -> ExpertStep:
@@ -66,7 +66,7 @@ class ExpertPolicy:
         The robot says whether it holds something; in the physics the answer may change from one
         millisecond to the next while the fingers still turn an object.
         """
-        world = self._look()
+        world = self._read_state()
         world = dataclasses.replace(world, holding=bool(np.asarray(observation)[1].max() > 0.5))
         memory = state.memory or self._expert.start(world, self._rng)
         action, memory = self._expert.act(world, memory)

@@ -16,12 +16,10 @@ import rclpy
 from rclpy.node import Node
 
 from equi_cell_sim.expert_policy import ExpertPolicy
-from equi_cell_sim.referee import world_state
+from equi_cell_sim.scene_data import read_state
 from equi_core.contract import PolicyContract
 from equi_policy.policy_node import PolicyNode
-from equi_rl.sim.scene import WorldState
 from equi_ros.run_node import run_node
-from ur_emulator.client import EmulatorClient
 
 
 def make_node() -> Node:
@@ -32,13 +30,9 @@ def make_node() -> Node:
     seed = int(settings.declare_parameter("seed", 0).value)
     settings.destroy_node()
 
-    def look() -> WorldState:
-        with EmulatorClient(address) as cell:
-            return world_state(cell.request("get_scene")["scene"])
-
     contract = PolicyContract.load(model / "contract.json")
-    node = PolicyNode(ExpertPolicy(contract, look, seed))
-    node.get_logger().warning("the scripted EXPERT drives, by ground truth; no policy was learned")
+    node = PolicyNode(ExpertPolicy(contract, lambda: read_state(address), seed))
+    node.get_logger().warning("the scripted EXPERT acts on ground truth; not a learned policy")
     return node
 
 

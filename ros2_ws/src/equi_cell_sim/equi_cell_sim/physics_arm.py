@@ -1,4 +1,4 @@
-"""The arm of the training world behind the emulated controller: motors, contacts, real grasps.
+"""The arm of the training simulation behind the emulated controller: motors, contacts, grasps.
 
 The controller's joint targets drive the same PyBullet UR5, gripper and objects that policies are
 trained in, stepped in real time. A scene can be replaced while the arm stays where it is.
@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_cell_sim.scene_data import goal_from_data, object_from_data, state_to_data
 from equi_cell_sim.scene_snapshot import SceneWriter
 from equi_core.motion.ur5_kinematics import HOME_RAD
 from equi_rl.sim.arm import POSITION_GAIN
 from equi_rl.sim.gripper import FORCE_RANGE_N, SPEED_RANGE_M_S
-from equi_rl.sim.scene import ObjectKind, Scene, SceneObject
+from equi_rl.sim.scene import Scene, SceneObject
 from equi_rl.sim.world import PhysicsConfig, World
 from ur_emulator.arms import GRIPPER_STROKE_M, SceneRefusedError
 
@@ -26,15 +27,15 @@ FloatArray = NDArray[np.float64]
 # Physics steps per second: the first multiple of the controller's rate that the contacts need.
 _PHYSICS_RATE_HZ = {125: 250, 500: 500}
 # A grasp lasts through motions here, not for one step as in training: with fewer iterations what is
-# held creeps out of the fingers (7 of 12 lifts were lost with 20, none with these).
+# held slips out of the fingers (7 of 12 lifts were lost with 20, none with these).
 _CONTACT_SOLVER_ITERATIONS = 100
 # An arm that was held back and slips free returns to its path no faster than this beyond the path's
 # own speed. The motors alone would make 13 mm at 0.6 m/s, which no controller lets an arm do.
 _CATCH_UP_RAD_S = 0.35
 _SNAPSHOT_PERIOD_S = 0.02
 # Above this the rigid-body contacts are pressed into each other and the object is squeezed out.
-_MOST_FORCE_N = 40.0
-_OUT_OF_THE_GRIPPER_M = 0.10
+_MAX_FORCE_N = 40.0
+_DROP_DISTANCE_M = 0.10
 
 
 class PhysicsGripper:
@@ -42,7 +43,7 @@ class PhysicsGripper:
 
     def __init__(self, arm: PhysicsArm) -> None:
         self._arm = arm
-        self._wish = (1.0, 0.15, 20.0)
+        self._command = (1.0, 0.15, 20.0)
         self._jammed = False
 
     @property
@@ -52,8 +53,8 @@ class PhysicsGripper:
 
     @property
     def stopped_by_contact(self) -> bool:
-        """The fingers rest short of the wished gap."""
-        short_m = abs(self._wish[0] - self._gripper.opening) * GRIPPER_STROKE_M
+        """The fingers rest short of the commanded gap."""
+        short_m = abs(self._command[0] - self._gripper.opening) * GRIPPER_STROKE_M
         return (self._gripper.settled or self._jammed) and short_m > 0.0015
 
     @property
@@ -67,24 +68,24 @@ class PhysicsGripper:
         self.apply()
 
     def command(self, opening_m: float, speed_m_s: float, force_n: float) -> None:
-        """Go to a gap; a jammed gripper remembers the wish."""
+        """Go to a gap; a jammed gripper remembers the command."""
         opening = min(max(opening_m / GRIPPER_STROKE_M, 0.0), 1.0)
-        self._wish = (
+        self._command = (
             opening,
             float(np.clip(speed_m_s, *SPEED_RANGE_M_S)),
-            float(np.clip(force_n, FORCE_RANGE_N[0], _MOST_FORCE_N)),
+            float(np.clip(force_n, FORCE_RANGE_N[0], _MAX_FORCE_N)),
         )
         self.apply()
 
     def lose_object(self) -> None:
-        """What is held lies on the table a hand's breadth away."""
+        """What is held lies on the table 10 cm away."""
         self._arm.drop_held_object()
 
     def apply(self) -> None:
-        """Give the wish to the motors, or the present gap when jammed."""
-        opening, speed_m_s, force_n = self._wish
-        wanted = self._gripper.opening if self._jammed else opening
-        self._gripper.set_target(wanted, speed_m_s, force_n)
+        """Command the motors: to the commanded gap, or to the present one when jammed."""
+        opening, speed_m_s, force_n = self._command
+        goal = self._gripper.opening if self._jammed else opening
+        self._gripper.set_target(goal, speed_m_s, force_n)
 
     @property
     def _gripper(self) -> Any:
@@ -119,7 +120,7 @@ class PhysicsArm:
         self.world.step_physics(period_s)
         gripper.update(period_s)
         self.joints_rad, self.speeds_rad_s = self.world.arm.measured()
-        self._show(period_s)
+        self._publish_shapes(period_s)
 
     def place(self, joints_rad: FloatArray) -> None:
         """Put the arm somewhere at rest."""
@@ -128,12 +129,7 @@ class PhysicsArm:
 
     def scene(self) -> dict[str, Any]:
         """The scene as measured: objects, TCP, opening, holding."""
-        state = self.world.get_state()
-        plain: dict[str, Any] = dataclasses.asdict(state.scene)
-        for item, found in zip(plain["objects"], state.scene.objects, strict=True):
-            item["kind"] = found.kind.value
-        plain.update(holding=state.holding, held_object=state.held_object)
-        return plain
+        return state_to_data(self.world.get_state())
 
     def reset_scene(self, scene: dict[str, Any]) -> None:
         """Replace objects and goal; arm and fingers stay where they are."""
@@ -142,11 +138,8 @@ class PhysicsArm:
             raise SceneRefusedError(
                 f"scene has {sorted(unknown)}; only objects and goal_xy_m can be set, the arm stays"
             )
-        goal = scene.get("goal_xy_m")
-        self._rebuild(
-            tuple(_object(item) for item in scene.get("objects", ())),
-            None if goal is None else (float(goal[0]), float(goal[1])),
-        )
+        objects = tuple(object_from_data(item) for item in scene.get("objects", ()))
+        self._rebuild(objects, goal_from_data(scene))
 
     def drop_held_object(self) -> None:
         """Put the held object on the table beside the gripper; nothing happens if none is held."""
@@ -158,7 +151,7 @@ class PhysicsArm:
         x, y, _ = held.position_m
         objects[state.held_object] = dataclasses.replace(
             held,
-            position_m=(x, y + _OUT_OF_THE_GRIPPER_M, held.size_m[2] / 2),
+            position_m=(x, y + _DROP_DISTANCE_M, held.size_m[2] / 2),
             quaternion_xyzw=None,
         )
         self._rebuild(tuple(objects), state.scene.goal_xy_m)
@@ -177,24 +170,8 @@ class PhysicsArm:
         self.place(self.joints_rad)
         self.gripper.apply()
 
-    def _show(self, period_s: float) -> None:
+    def _publish_shapes(self, period_s: float) -> None:
         self._until_snapshot_s -= period_s
         if self._writer is not None and self._until_snapshot_s <= 0.0:
             self._until_snapshot_s = _SNAPSHOT_PERIOD_S
             self._writer.publish(self.world.shapes(with_robot=True))
-
-
-def _object(item: dict[str, Any]) -> SceneObject:
-    """A scene object from plain data; raises with the field's name if it is malformed."""
-    known = {field.name for field in dataclasses.fields(SceneObject)}
-    unknown = set(item) - known
-    if unknown or not {"kind", "position_m", "yaw_rad", "movable"} <= set(item):
-        raise SceneRefusedError(
-            f"scene object has fields {sorted(item)}; needed are kind, position_m, yaw_rad, "
-            f"movable, and known besides {sorted(known - set(item))}"
-        )
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in item.items()
-    }
-    values["kind"] = ObjectKind(values["kind"])
-    return SceneObject(**values)

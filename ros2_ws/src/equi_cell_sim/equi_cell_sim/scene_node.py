@@ -2,9 +2,9 @@
 
     ros2 run equi_cell_sim scene_node --ros-args -p robot_ip:=127.0.0.2 -p task:=block_picking
 
-Offers `~/reset_episode` (draws the scene of a seed as training does, and lays it out around the
-resting arm) and `~/check_success` (std_srvs/Trigger: success = the task is done; otherwise a message that
-is not empty says why it cannot be done any more).
+Offers `~/reset_episode` (draws the scene of a seed as training does, and sets it up around the
+resting arm) and `~/check_success` (std_srvs/Trigger: success = the task is done; otherwise a
+message that is not empty says why it cannot be done any more).
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from equi_cell_sim.referee import Referee, RefereeError, scene_request, world_state
-from equi_rl.sim.scene import WorldState
+from equi_cell_sim.ground_truth import GroundTruth
+from equi_cell_sim.scene_data import SceneDataError, read_state, scene_request
 from equi_ros import qos
 from equi_ros.run_node import run_node
 from ur_emulator.client import EmulatorClient
 
 
 class SceneNode(Node):
-    """Thin: services over a `Referee` and the emulator's control API."""
+    """Thin: services over `GroundTruth` and the emulator's control API."""
 
     def __init__(self) -> None:
         super().__init__("simulated_scene")
         self._address = str(self.declare_parameter("robot_ip", "127.0.0.2").value)
         task = str(self.declare_parameter("task", "block_picking").value)
-        self._referees = {task: Referee(task)}
+        self._tasks = {task: GroundTruth(task)}
         self._task = task
         self._episode: dict[str, object] = {}
         self._truth = self.create_publisher(String, "~/ground_truth", qos.LATCHED)
@@ -44,13 +44,13 @@ class SceneNode(Node):
     ) -> ResetEpisode.Response:
         task = request.task or self._task
         try:
-            if task not in self._referees:
-                self._referees[task] = Referee(task)
-            referee = self._referees[task]
-            scene = referee.scene(int(request.seed))
+            if task not in self._tasks:
+                self._tasks[task] = GroundTruth(task)
+            truth = self._tasks[task]
+            scene = truth.scene(int(request.seed))
             with EmulatorClient(self._address) as cell:
                 cell.request("set_scene", scene=scene_request(scene))
-            referee.begin(scene)
+            truth.begin(scene)
         except (OSError, ValueError, RuntimeError) as error:
             response.accepted, response.message = False, f"{type(error).__name__}: {error}"
             return response
@@ -72,14 +72,14 @@ class SceneNode(Node):
     def _on_check_success(
         self, request: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        referee = self._referees[self._task]
+        truth = self._tasks[self._task]
         try:
-            state = self._measured()
-            outcome = referee.judge(state)
-        except (OSError, RefereeError, RuntimeError) as error:
+            state = read_state(self._address)
+            outcome = truth.outcome(state)
+        except (OSError, SceneDataError, RuntimeError) as error:
             self.get_logger().warning(f"cannot check success: {error}")
             return response
-        tried = referee.first_tried(state)
+        tried = truth.first_tried(state)
         if tried is not None and self._episode.get("first_try") == "none":
             movable = state.scene.objects[tried].movable
             self._episode["first_try"] = "movable" if movable else "immovable"
@@ -90,10 +90,6 @@ class SceneNode(Node):
 
     def _publish_truth(self) -> None:
         self._truth.publish(String(data=json.dumps(self._episode)))
-
-    def _measured(self) -> WorldState:
-        with EmulatorClient(self._address) as cell:
-            return world_state(cell.request("get_scene")["scene"])
 
 
 def main(args: list[str] | None = None) -> int:

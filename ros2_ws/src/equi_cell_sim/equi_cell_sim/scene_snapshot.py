@@ -1,4 +1,4 @@
-"""What the cameras may see of the physics: the shapes of this moment, in a small mapped file.
+"""What the cameras see of the physics: the current shapes, in a small memory-mapped file.
 
 The physics process must never wait for a camera, and a camera must never see half a step. So the
 writer copies the shape table (a few kilobytes) into a file that both map into memory, with a
@@ -58,7 +58,7 @@ class SceneWriter:
         self._header["magic"] = _MAGIC
 
     def publish(self, table: ShapeTable, stamp_ns: int | None = None) -> None:
-        """Show `table` to the cameras; `stamp_ns` is the wall clock time it is true for."""
+        """Make `table` visible to the cameras; `stamp_ns` is the wall clock time it is true for."""
         count = len(table)
         if count > MAX_SHAPES:
             raise SnapshotError(f"{count} shapes; a snapshot holds {MAX_SHAPES}")
