@@ -8,7 +8,7 @@ setup(
     name=package_name,
     version="0.1.0",
     description="A UR controller with a Robotiq gripper over TCP that unmodified ur_rtde believes.",
-    long_description=(Path(__file__).parent / "README.md").read_text(encoding="utf-8"),
+    long_description=(Path(__file__).resolve().parent / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     maintainer="equi-rl-ur5 maintainers",
     maintainer_email="maintainers@example.com",
