@@ -59,10 +59,11 @@ def object_from_data(item: Mapping[str, Any]) -> SceneObject:
             f"scene object has fields {sorted(item)}; needed are kind, position_m, yaw_rad, "
             f"movable, and known besides {sorted(known - set(item))}"
         )
-    values = {
+    values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in item.items()
     }
-    return SceneObject(**{**values, "kind": ObjectKind(values["kind"])})
+    values["kind"] = ObjectKind(values["kind"])
+    return SceneObject(**values)
 
 
 def goal_from_data(data: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from types import TracebackType
 from typing import Any
 
 from ur_emulator.constants import Ports
@@ -26,12 +25,7 @@ class EmulatorClient:
     def __enter__(self) -> EmulatorClient:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def request(self, op: str, **arguments: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 
 from ur_emulator.client import EmulatorClient
 from ur_emulator.constants import Ports
@@ -83,19 +82,14 @@ class EmulatorProcess:
                 return self
             except OSError as error:
                 if self._process.poll() is not None or time.monotonic() > deadline_s:
-                    self.__exit__(None, None, None)
+                    self.__exit__()
                     raise StartError(
                         f"no emulator on {self.address}:{self.ports.control_api} ({error}); "
                         f"run by hand to see why: {' '.join(self._command)}"
                     ) from error
                 time.sleep(0.05)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if hasattr(self, "api"):
             self.api.close()
         if self._process is None:

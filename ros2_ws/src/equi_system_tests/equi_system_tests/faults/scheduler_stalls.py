@@ -11,7 +11,6 @@ import os
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from types import TracebackType
 
 from equi_core.motion.realtime import Priority, raise_priority
 
@@ -78,12 +77,7 @@ class StallMonitor:
             real_time=all(real_time for _, _, real_time in found),
         )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process, pipe in self._monitors:
             pipe.close()  # a monitor whose pipe is closed ends
             process.join(2.0)
