@@ -116,13 +116,13 @@ def test_the_exported_policy_is_symmetric_exactly_if_its_network_is(pair):
     for g in group:
         if not group.is_exact_on_pixels(g):
             continue
-        turned = play(
+        rotated = play(
             policy,
             symmetry.transform_observation(group, g, observations).numpy(),
             symmetry.transform_action(group, g, executed).numpy(),
         )
         expected = symmetry.transform_action(group, g, base)
-        worst = max(worst, float(np.abs(turned - expected).max()))
+        worst = max(worst, float(np.abs(rotated - expected).max()))
     if config.is_equivariant:
         assert worst < 2e-5
     else:

@@ -107,8 +107,8 @@ def moved(g: Permutation, history: History) -> History:
 def largest_violation(values: dict[History, np.ndarray], group: list[Permutation]) -> float:
     worst = 0.0
     for g, (history, q) in itertools.product(group, values.items()):
-        turned = values[moved(g, history)]
-        worst = max(worst, float(np.abs(turned[list(g[: len(q)])] - q).max()))
+        rotated = values[moved(g, history)]
+        worst = max(worst, float(np.abs(rotated[list(g[: len(q)])] - q).max()))
     return worst
 
 
@@ -120,9 +120,9 @@ def test_optimal_values_are_invariant_and_optimal_actions_equivariant(name, seed
     assert largest_violation(values, group) < 1e-10
     for g, (history, q) in itertools.product(group, values.items()):
         best = {a for a in range(len(q)) if q[a] > q.max() - 1e-9}
-        turned = values[moved(g, history)]
-        best_turned = {a for a in range(len(q)) if turned[a] > turned.max() - 1e-9}
-        assert {g[a] for a in best} == best_turned
+        rotated = values[moved(g, history)]
+        best_rotated = {a for a in range(len(q)) if rotated[a] > rotated.max() - 1e-9}
+        assert {g[a] for a in best} == best_rotated
 
 
 @pytest.mark.parametrize("spoiled", ["transition", "reward", "observation", "start"])

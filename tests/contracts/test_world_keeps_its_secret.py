@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from equi_rl.envs import TASKS, make_env
-from equi_rl.sim.cameras import picture_camera, render
+from equi_rl.sim.cameras import side_view_camera, render
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_waiting_and_passing_overhead_reveals_nothing(envs, task):
 def test_a_side_camera_cannot_tell_either(envs, task):
     env = envs[task]
     env.reset(seed=9)
-    camera = picture_camera((160, 120))
+    camera = side_view_camera((160, 120))
     one = render(env.world, camera)
     env.reset(options={"scene": env.state().scene.with_mobility_swapped()})
     other = render(env.world, camera)

@@ -65,8 +65,8 @@ def test_the_first_observation_turns_exactly_with_the_scene(envs, task):
         upright, _ = env.reset(seed=seed)
         scene = env.state().scene
         for k in (1, 2, 3):
-            turned, _ = env.reset(options={"scene": scene.turned(k * math.pi / 2, CENTRE)})
-            assert_array_equal(turned, np.rot90(upright, k, axes=(-2, -1)))
+            rotated, _ = env.reset(options={"scene": scene.rotated(k * math.pi / 2, CENTRE)})
+            assert_array_equal(rotated, np.rot90(upright, k, axes=(-2, -1)))
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -79,12 +79,12 @@ def test_a_turned_episode_goes_the_same_way(envs, task, first):
     for k in (1, 2, 3):
         angle = k * math.pi / 2
         actions = [turned_action(action, k) for action in upright[3]]
-        turned = play(env, scene.turned(angle, CENTRE), actions)
-        assert turned[2] == upright[2]  # rewards and endings
+        rotated = play(env, scene.rotated(angle, CENTRE), actions)
+        assert rotated[2] == upright[2]  # rewards and endings
         for (before, state), (after, other) in zip(
-            zip(*upright[:2], strict=True), zip(*turned[:2], strict=True), strict=True
+            zip(*upright[:2], strict=True), zip(*rotated[:2], strict=True), strict=True
         ):
-            back = other.scene.turned(-angle, CENTRE)
+            back = other.scene.rotated(-angle, CENTRE)
             assert state.holding == other.holding
             assert math.dist(state.tcp_position_m, back.tcp_position_m) < TCP_TOLERANCE_M
             for item, twin in zip(state.scene.objects, back.objects, strict=True):
@@ -96,7 +96,7 @@ def test_a_turned_episode_goes_the_same_way(envs, task, first):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_start_is_drawn_alike_from_every_side(envs, task):
-    """Means, spreads and correlations of 4,000 starts are those of the turned starts."""
+    """Means, spreads and correlations of 4,000 starts are those of the rotated starts."""
     env, rng = envs[task], np.random.default_rng(0)
     scenes = [env.sample_scene(rng) for _ in range(4000)]
     half = len(scenes) // 2
@@ -117,9 +117,9 @@ def test_the_start_is_drawn_alike_from_every_side(envs, task):
         ]
 
     plain = np.array([features(scene) for scene in scenes[:half]])
-    turned = np.array([features(scene.turned(math.pi / 2, CENTRE)) for scene in scenes[half:]])
+    rotated = np.array([features(scene.rotated(math.pi / 2, CENTRE)) for scene in scenes[half:]])
     for column in range(plain.shape[1]):
-        assert ks_2samp(plain[:, column], turned[:, column]).pvalue > 1e-4
+        assert ks_2samp(plain[:, column], rotated[:, column]).pvalue > 1e-4
 
 
 def test_the_pair_of_drawers_is_drawn_alike_from_left_and_right(envs):

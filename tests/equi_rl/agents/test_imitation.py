@@ -40,8 +40,8 @@ def actor() -> Actor:
     return Actor(SMALL)
 
 
-def remember_the_first_picture(rng: np.random.Generator, steps: int) -> Episode:
-    """An episode whose labels can only be known by memory: the first picture tells the height."""
+def remember_the_first_image(rng: np.random.Generator, steps: int) -> Episode:
+    """An episode whose labels can only be known by memory: the first image tells the height."""
     observations = np.full((steps + 1, 2, 20, 20), 0.2, dtype=np.float32)
     observations[:, 1] = 0.0
     up = bool(rng.integers(2))
@@ -57,17 +57,17 @@ def test_a_policy_learns_to_act_on_what_only_its_memory_knows(actor):
     rng = np.random.default_rng(0)
     update = ImitationUpdate(actor, ImitationSettings(learning_rate=5e-3), planned_updates=100)
     for _ in range(100):
-        episodes = [remember_the_first_picture(rng, 5) for _ in range(16)]
+        episodes = [remember_the_first_image(rng, 5) for _ in range(16)]
         losses = update.step(collate(episodes, 20, rng, Augmentation()))
     assert losses["imitation_loss"] < 0.01  # guessing 0 would cost 0.8^2 / 5 = 0.128
 
 
 def test_what_plays_is_the_running_mean_of_what_is_trained(actor):
     rng = np.random.default_rng(0)
-    learner = ImitationLearner(actor, ImitationSettings(policy_rate=0.4), planned_updates=10)
+    learner = ImitationLearner(actor, ImitationSettings(policy_ema=0.4), planned_updates=10)
     trained = []
     for _ in range(4):
-        episodes = [remember_the_first_picture(rng, 3) for _ in range(2)]
+        episodes = [remember_the_first_image(rng, 3) for _ in range(2)]
         learner.update(collate(episodes, 20, rng, Augmentation()))
         trained.append([parameter.detach().clone() for parameter in actor.parameters()])
     # Rates 1, 1/2, then 0.4 twice: the second mean of two, and so on.
@@ -82,20 +82,20 @@ def test_without_a_rate_what_plays_is_what_is_trained(actor):
     rng = np.random.default_rng(0)
     learner = ImitationLearner(actor, ImitationSettings(), planned_updates=10)
     for _ in range(2):
-        learner.update(collate([remember_the_first_picture(rng, 3)], 20, rng, Augmentation()))
+        learner.update(collate([remember_the_first_image(rng, 3)], 20, rng, Augmentation()))
     for mine, goal in zip(learner.actor.parameters(), actor.parameters(), strict=True):
         torch.testing.assert_close(mine, goal)
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.5])
 def test_a_policy_that_never_follows_is_refused(rate):
-    with pytest.raises(ValueError, match=f"policy_rate is {rate}"):
-        ImitationSettings(policy_rate=rate)
+    with pytest.raises(ValueError, match=f"policy_ema is {rate}"):
+        ImitationSettings(policy_ema=rate)
 
 
 def test_unlabelled_steps_do_not_count(actor):
     rng = np.random.default_rng(0)
-    episode = remember_the_first_picture(rng, 4)
+    episode = remember_the_first_image(rng, 4)
     labels = episode.expert_action.copy()
     labels[2] = np.nan
     partly = Episode(
@@ -116,7 +116,7 @@ def test_unlabelled_steps_do_not_count(actor):
 
 def test_the_spread_of_the_policy_is_led_to_where_it_is_wanted(actor):
     rng = np.random.default_rng(0)
-    batch = collate([remember_the_first_picture(rng, 4)], 20, rng, Augmentation(rotate=False))
+    batch = collate([remember_the_first_image(rng, 4)], 20, rng, Augmentation(rotate=False))
 
     def loss(log_std):
         settings = ImitationSettings(log_std=log_std)

@@ -15,13 +15,13 @@ from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.agent import build_agent
 
 
-def a_learner(policy_rate: float, warm_up_updates: int = 0) -> SacLearner:
+def a_learner(policy_ema: float, pretraining_updates: int = 0) -> SacLearner:
     torch.manual_seed(0)
     actor, critic = build_agent("equivariant", tiny_config())
     settings = SacSettings(
-        policy_rate=policy_rate, encoder=Encoder.BOTH, updated_critic_judges=False
+        policy_ema=policy_ema, encoder=Encoder.BOTH, actor_uses_updated_critic=False
     )
-    return SacLearner(actor, critic, settings, ImitationSettings(), warm_up_updates)
+    return SacLearner(actor, critic, settings, ImitationSettings(updates=pretraining_updates))
 
 
 def a_batch() -> LabelledBatch:
@@ -38,7 +38,7 @@ def trained(learner: SacLearner) -> dict[str, torch.Tensor]:
 
 
 def test_the_policy_moves_a_share_of_the_way_to_the_trained_actor():
-    learner = a_learner(policy_rate=0.25)
+    learner = a_learner(policy_ema=0.25)
     before = copy.deepcopy(dict(learner.actor.named_parameters()))
     learner.update(a_batch())
     goals = trained(learner)
@@ -48,9 +48,9 @@ def test_the_policy_moves_a_share_of_the_way_to_the_trained_actor():
         torch.testing.assert_close(parameter, expected)
 
 
-@pytest.mark.parametrize(("rate", "warm_up_updates"), [(1.0, 0), (0.01, 1)])
-def test_in_the_warm_start_and_by_default_the_policy_is_the_trained_actor(rate, warm_up_updates):
-    learner = a_learner(rate, warm_up_updates)
+@pytest.mark.parametrize(("rate", "pretraining_updates"), [(1.0, 0), (0.01, 1)])
+def test_in_pretraining_and_by_default_the_policy_is_the_trained_actor(rate, pretraining_updates):
+    learner = a_learner(rate, pretraining_updates)
     learner.update(a_batch())
     goals = trained(learner)
     for name, parameter in learner.actor.named_parameters():
@@ -75,5 +75,5 @@ def test_a_restored_learner_goes_on_as_the_one_that_was_saved():
 
 
 def test_a_policy_that_never_follows_is_refused():
-    with pytest.raises(ValueError, match=r"policy_rate is 0\.0"):
-        a_learner(policy_rate=0.0)
+    with pytest.raises(ValueError, match=r"policy_ema is 0\.0"):
+        a_learner(policy_ema=0.0)

@@ -13,9 +13,9 @@ from equi_rl.agents.sac import (
     Encoder,
     SacSettings,
     SacUpdate,
-    follow_target,
     lambda_returns,
     mean_over_copies,
+    polyak_update,
 )
 from equi_rl.bench.update import EscnnUpdate, pad, update_operations
 from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
@@ -39,7 +39,7 @@ def batch_of(config, seed=0):
 
 def test_three_updates_follow_the_plain_escnn_program(networks):
     actor, critic = networks
-    settings = SacSettings(actor_learning_rate=1e-2, critic_learning_rate=1e-2, target_rate=0.3)
+    settings = SacSettings(actor_learning_rate=1e-2, critic_learning_rate=1e-2, tau=0.3)
     plain = EscnnUpdate(copy.deepcopy(actor), copy.deepcopy(critic), settings)
     fast = SacUpdate(actor, critic, settings)
     fast.dtype = torch.float32
@@ -55,13 +55,13 @@ def test_three_updates_follow_the_plain_escnn_program(networks):
             assert found[name] == pytest.approx(value, rel=2e-3, abs=2e-4), (seed, name)
 
 
-def returns_of(trace, lengths=(3, 1, 5)):
+def returns_of(td_lambda, lengths=(3, 1, 5)):
     """Returns of episodes that end with reward 1, except the third, which runs out of time."""
     layout = EpisodeLayout.of_lengths(lengths)
     last = layout.step_time == torch.tensor(lengths)[layout.step_episode] - 1
     ended = last & (layout.step_episode != 2)
     value = 0.1 * (1 + layout.step_time)
-    found = lambda_returns(ended.float(), 0.5 * (1 - ended.float()), value, trace, layout)
+    found = lambda_returns(ended.float(), 0.5 * (1 - ended.float()), value, td_lambda, layout)
     return [found[layout.step_episode == number].tolist() for number in range(len(lengths))]
 
 
@@ -99,7 +99,7 @@ def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):
     density = torch.full((batch.layout.n_steps,), -1.0)
     targets = [
         learner._targets(
-            item, features, previous, batch.actions, density, torch.tensor(0.5), _clock()
+            item, features, previous, batch.actions, density, torch.tensor(0.5), _timer()
         )
         for item in (ended, going)
     ]
@@ -107,10 +107,10 @@ def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):
     assert (targets[1] - batch.rewards).abs().min() > 0.0
 
 
-def _clock():
-    from equi_rl.agents.stage_timer import PartClock
+def _timer():
+    from equi_rl.agents.stage_timer import StageTimer
 
-    return PartClock()
+    return StageTimer()
 
 
 @pytest.mark.parametrize("combination", ["equivariant", "plain"])
@@ -136,7 +136,7 @@ def test_the_target_follows_filters_as_it_would_follow_coefficients(networks):
     other = Critic(critic.config)
     with torch.no_grad():
         target = dense.map_tensors(critic.dense(), torch.clone)
-        follow_target(target, other.dense(), 0.25)
+        polyak_update(target, other.dense(), 0.25)
         for parameter, goal in zip(critic.parameters(), other.parameters(), strict=True):
             parameter.lerp_(goal, 0.25)
         expected = dict(dense.named_tensors(critic.dense()))
@@ -145,22 +145,22 @@ def test_the_target_follows_filters_as_it_would_follow_coefficients(networks):
 
 
 @pytest.mark.parametrize("combination", ["equivariant", "plain"])
-def test_a_reused_critic_judges_as_it_was_before_its_update(combination):
+def test_a_reused_critic_is_the_one_before_its_update(combination):
     # With a critic that does not move, both orders are the same update.
     losses = []
     for updated in (True, False):
         torch.manual_seed(0)
         actor, critic = build_agent(combination, tiny_config())
-        settings = SacSettings(critic_learning_rate=0.0, updated_critic_judges=updated)
+        settings = SacSettings(critic_learning_rate=0.0, actor_uses_updated_critic=updated)
         learner = SacUpdate(actor, critic, settings)
         generator = torch.Generator().manual_seed(1)
         losses.append([learner.step(batch_of(actor.config), generator) for _ in range(2)])
     for one, two in zip(*losses, strict=True):
         assert one == pytest.approx(two, rel=1e-4, abs=1e-5)
-    # With one that does move, the judge is the old critic.
+    # With one that does move, the actor sees the old critic.
     torch.manual_seed(0)
     actor, critic = build_agent(combination, tiny_config())
-    settings = SacSettings(critic_learning_rate=0.1, updated_critic_judges=False)
+    settings = SacSettings(critic_learning_rate=0.1, actor_uses_updated_critic=False)
     learner = SacUpdate(actor, critic, settings)
     first = learner.step(batch_of(actor.config), torch.Generator().manual_seed(1))
     assert first["actor_loss"] == pytest.approx(losses[0][0]["actor_loss"], rel=1e-4, abs=1e-5)
@@ -225,7 +225,7 @@ def test_the_gradient_of_a_shared_encoder_is_the_slope_of_the_critic_loss(combin
     settings = SacSettings(
         discount=0.0,
         critic_learning_rate=0.0,
-        updated_critic_judges=False,
+        actor_uses_updated_critic=False,
         encoder=Encoder.CRITIC,
     )
     learner = SacUpdate(actor, critic, settings)
@@ -259,7 +259,7 @@ def test_a_shared_encoder_serves_both_networks_and_learns_from_both_losses(netwo
     gradients = []
     for encoder in (Encoder.CRITIC, Encoder.BOTH):
         one, two = copy.deepcopy(actor), copy.deepcopy(critic)
-        settings = SacSettings(updated_critic_judges=False, encoder=encoder)
+        settings = SacSettings(actor_uses_updated_critic=False, encoder=encoder)
         learner = SacUpdate(one, two, settings)
         learner.step(batch_of(actor.config), torch.Generator().manual_seed(0))
         assert one.history.encoder is two.history.encoder
@@ -270,12 +270,14 @@ def test_a_shared_encoder_serves_both_networks_and_learns_from_both_losses(netwo
 
 def test_networks_of_different_kinds_cannot_share_an_encoder():
     actor, critic = build_agent("actor-only", tiny_config())
-    settings = SacSettings(updated_critic_judges=False, encoder=Encoder.BOTH)
+    settings = SacSettings(actor_uses_updated_critic=False, encoder=Encoder.BOTH)
     with pytest.raises(ArchitectureError, match=r"equivariant_encoder.*separate"):
         SacUpdate(actor, critic, settings)
 
 
 def test_copies_of_a_transition_share_the_mean_of_their_targets():
     values = torch.tensor([1.0, 4.0, 3.0, 8.0])
-    moment = torch.tensor([0, 1, 0, 1])
-    torch.testing.assert_close(mean_over_copies(values, moment), torch.tensor([2.0, 6.0, 2.0, 6.0]))
+    copy_group = torch.tensor([0, 1, 0, 1])
+    torch.testing.assert_close(
+        mean_over_copies(values, copy_group), torch.tensor([2.0, 6.0, 2.0, 6.0])
+    )

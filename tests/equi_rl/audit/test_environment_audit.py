@@ -52,10 +52,10 @@ class Ring:
         return {"place": np.array([np.cos(angle), np.sin(angle)])}
 
     def _observe(self):
-        picture = np.eye(CELLS)[self.cell]
+        image = np.eye(CELLS)[self.cell]
         if self.broken == "observation" and self.cell == 5:
-            picture = picture * 0.5
-        return picture
+            image = image * 0.5
+        return image
 
 
 def violations(task):

@@ -1,4 +1,4 @@
-"""`equi-bench env`: it runs, and its figures mean what they say."""
+"""`equi-bench env`: it runs, and its numbers mean what they say."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from equi_rl.bench.env import run
 
 
 def test_it_reports_steps_per_second_and_where_the_time_went(capsys):
-    figures = run(["--episodes", "1", "--tasks", "block_picking"])
+    numbers = run(["--episodes", "1", "--tasks", "block_picking"])
     assert (
-        set(figures["steps_per_s"]) == set(figures["steps_per_s_with_resets"]) == {"block_picking"}
+        set(numbers["steps_per_s"]) == set(numbers["steps_per_s_with_resets"]) == {"block_picking"}
     )
-    details = figures["details"]["block_picking"]
+    details = numbers["details"]["block_picking"]
     assert details["successes"] == 1
     # The parts of a step add up to the step.
     parts = ("inverse_kinematics_ms", "physics_ms", "rendering_ms", "rest_ms")
@@ -23,7 +23,7 @@ def test_it_reports_steps_per_second_and_where_the_time_went(capsys):
     )
     assert details["steps_per_s_with_resets"] < details["steps_per_s"]
     assert "block_picking" in capsys.readouterr().out
-    json.dumps(figures, allow_nan=False)
+    json.dumps(numbers, allow_nan=False)
 
 
 def test_an_impossible_number_of_episodes_is_refused(capsys):

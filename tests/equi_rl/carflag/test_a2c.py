@@ -55,7 +55,7 @@ def test_the_return_of_an_unfinished_episode_ends_with_the_value_of_what_follows
 
 
 def test_returns_are_mixed_with_the_values_of_what_follows():
-    config = A2CConfig(envs=1, rollout_steps=3, discount=0.5, return_mix=0.25)
+    config = A2CConfig(envs=1, rollout_steps=3, discount=0.5, gae_lambda=0.25)
     learners = learners_on(CarFlag1D(10), config=config, seeds=(0,))
     no = [False] * 3
     found = returns_of(learners, [1, 2, 3], no, no, [0] * 3, next_value=8, values=[40, 16, 4])
@@ -129,10 +129,10 @@ def test_a_rollout_in_which_nothing_differs_has_no_advantages():
 
 
 @pytest.mark.parametrize("equivariant", [True, False])
-def test_remembering_pictures_changes_nothing_in_what_is_learned(equivariant, monkeypatch):
+def test_caching_images_changes_nothing_in_what_is_learned(equivariant, monkeypatch):
     with_memory = learners_on(CarFlag2D(7), equivariant=equivariant)
     without = learners_on(CarFlag2D(7), equivariant=equivariant)
-    monkeypatch.setattr(without, "_memory", lambda weights: None)
+    monkeypatch.setattr(without, "_encoder_cache", lambda weights: None)
     for _ in range(3):
         one, two = with_memory.update(), without.update()
         np.testing.assert_allclose(one.gradient_norm, two.gradient_norm, rtol=1e-3)

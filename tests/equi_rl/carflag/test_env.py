@@ -293,7 +293,7 @@ def test_the_flip_of_the_line_flips_observations_and_keeps_rewards(size, cell):
 
 @pytest.mark.parametrize("size", [9, 11])
 @pytest.mark.parametrize("turns", [1, 2, 3])
-def test_a_quarter_turn_of_the_grid_turns_pictures_and_shifts_actions(size, turns):
+def test_a_quarter_turn_of_the_grid_turns_images_and_shifts_actions(size, turns):
     def turn(cell):
         marker = np.zeros((size, size))
         marker[cell] = 1
@@ -302,8 +302,8 @@ def test_a_quarter_turn_of_the_grid_turns_pictures_and_shifts_actions(size, turn
     one, two = CarFlag2DEnv(size), CarFlag2DEnv(size)
     cell, goal = (1, 2), (size - 1, 4)
     first = one.reset(options={"cell": cell, "goal": goal})[0]
-    turned = two.reset(options={"cell": turn(cell), "goal": turn(goal)})[0]
-    assert np.array_equal(np.rot90(first, turns, axes=(1, 2)), turned)
+    rotated = two.reset(options={"cell": turn(cell), "goal": turn(goal)})[0]
+    assert np.array_equal(np.rot90(first, turns, axes=(1, 2)), rotated)
     rng = np.random.default_rng(0)
     for _ in range(STEP_LIMIT):
         action = int(rng.integers(4))
@@ -323,14 +323,14 @@ def test_the_set_of_starts_is_invariant_in_the_centred_grid_and_not_with_an_offs
                 table[(*divmod(goal, world.size), *divmod(cell, world.size))] = True
         return table
 
-    def turned(table):
+    def rotated(table):
         return np.rot90(np.rot90(table, turns, axes=(0, 1)), turns, axes=(2, 3))
 
-    assert np.array_equal(turned(starts(CarFlag2D())), starts(CarFlag2D()))
-    assert not np.array_equal(turned(starts(CarFlag2D(9, 1))), starts(CarFlag2D(9, 1)))
+    assert np.array_equal(rotated(starts(CarFlag2D())), starts(CarFlag2D()))
+    assert not np.array_equal(rotated(starts(CarFlag2D(9, 1))), starts(CarFlag2D(9, 1)))
 
 
-# --- pictures -------------------------------------------------------------------------------------
+# --- images -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [CarFlag1DEnv, CarFlag2DEnv])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from equi_rl.carflag.encoder_cache import PictureMemory
+from equi_rl.carflag.encoder_cache import EncoderCache
 from equi_rl.carflag.policy import GridPolicy
 from equi_rl.carflag.worlds import CarFlag1D, CarFlag2D
 from equi_rl.nets.symmetry import transform_observation, transform_regular
@@ -38,8 +38,8 @@ def test_actor_turns_and_critic_stays_over_a_whole_episode(world):
     history = torch.randn(50, 2, 3, *world.observation_shape)
     logits, values = run(policy, weights, history)
     for g in policy.group:
-        turned = torch.as_tensor(transform_observation(policy.group, g, history)).contiguous()
-        turned_logits, turned_values = run(policy, weights, turned)
+        rotated = torch.as_tensor(transform_observation(policy.group, g, history)).contiguous()
+        turned_logits, turned_values = run(policy, weights, rotated)
         expected = transform_regular(policy.group, g, logits)
         torch.testing.assert_close(turned_logits, expected, atol=2e-5, rtol=1e-4)
         torch.testing.assert_close(turned_values, values, atol=2e-5, rtol=1e-4)
@@ -82,60 +82,60 @@ def test_a_learner_computes_the_same_alone_and_beside_others(world):
     torch.testing.assert_close(together[:, 1:2], alone, atol=1e-6, rtol=1e-5)
 
 
-def some_pictures(world, rng, batch=6):
-    """(L, B, 2, size, size) of pictures that the world can show, with many repetitions."""
-    pictures = np.zeros((2, batch, *world.observation_shape), np.float32)
+def some_images(world, rng, batch=6):
+    """(L, B, 2, size, size) of images that the world can show, with many repetitions."""
+    images = np.zeros((2, batch, *world.observation_shape), np.float32)
     inside = np.flatnonzero(world.info_mask)
     for place in np.ndindex(2, batch):
         cell, goal = rng.choice([*inside[:2], 0]), rng.choice(world.goal_cells[:2])
-        pictures[place][0].flat[cell] = 1
-        pictures[place][1].flat[goal] = cell in inside  # hidden from cell 0
-    return pictures
+        images[place][0].flat[cell] = 1
+        images[place][1].flat[goal] = cell in inside  # hidden from cell 0
+    return images
 
 
 @pytest.mark.parametrize("world", [CarFlag2D(), CarFlag2D(11)], ids=str)
 @pytest.mark.parametrize("equivariant", [True, False])
-def test_remembered_pictures_give_the_same_percepts_and_the_same_gradient(world, equivariant):
+def test_cached_images_give_the_same_embeddings_and_the_same_gradient(world, equivariant):
     policy = GridPolicy(world, equivariant=equivariant)
     free = policy.initial_parameters([np.random.default_rng(i) for i in range(2)])
     dense = policy.expand(free).requires_grad_()
-    memory = PictureMemory(policy, policy.weights(dense), learners=2)
+    cache = EncoderCache(policy, policy.weights(dense), learners=2)
     rng = np.random.default_rng(0)
-    looks = [some_pictures(world, rng) for _ in range(4)]
-    remembered = torch.cat([memory.look(pictures) for pictures in looks], dim=1)
+    lookups = [some_images(world, rng) for _ in range(4)]
+    cached = torch.cat([cache.lookup(images) for images in lookups], dim=1)
 
-    everything = torch.from_numpy(np.concatenate(looks, axis=1))
-    direct = policy.perceive(policy.weights(dense), everything)
-    torch.testing.assert_close(remembered, direct.detach(), atol=1e-6, rtol=1e-5)
+    everything = torch.from_numpy(np.concatenate(lookups, axis=1))
+    direct = policy.embed(policy.weights(dense), everything)
+    torch.testing.assert_close(cached, direct.detach(), atol=1e-6, rtol=1e-5)
 
     cotangent = torch.randn_like(direct)
     (expected,) = torch.autograd.grad(direct, dense, cotangent)
-    recalled = memory.recall(policy.weights(dense), looks=len(looks))
-    torch.testing.assert_close(recalled, direct, atol=1e-6, rtol=1e-5)
-    (found,) = torch.autograd.grad(recalled, dense, cotangent)
+    again = cache.embed_seen(policy.weights(dense), len(lookups))
+    torch.testing.assert_close(again, direct, atol=1e-6, rtol=1e-5)
+    (found,) = torch.autograd.grad(again, dense, cotangent)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("world", [CarFlag2D(5), CarFlag2D(9, -2)], ids=str)
-def test_a_memory_knows_every_picture_that_the_world_can_show(world):
+def test_the_cache_knows_every_image_that_the_world_can_show(world):
     policy = GridPolicy(world, equivariant=False)
     weights = random_weights(policy, learners=1)
-    memory = PictureMemory(policy, weights, learners=1)
+    cache = EncoderCache(policy, weights, learners=1)
     shown = [
         world.observe(divmod(cell, world.size), divmod(goal, world.size))
         for cell in range(world.size**2)
         for goal in world.goal_cells
     ]
-    pictures = np.stack(shown)[None]
-    percepts = memory.look(pictures)
-    direct = policy.perceive(weights, torch.from_numpy(pictures))
-    torch.testing.assert_close(percepts, direct, atol=1e-5, rtol=1e-4)
+    images = np.stack(shown)[None]
+    embeddings = cache.lookup(images)
+    direct = policy.embed(weights, torch.from_numpy(images))
+    torch.testing.assert_close(embeddings, direct, atol=1e-5, rtol=1e-4)
 
 
-def test_a_picture_that_the_world_cannot_show_is_refused():
+def test_an_image_that_the_world_cannot_show_is_refused():
     policy = GridPolicy(CarFlag2D(), equivariant=False)
-    memory = PictureMemory(policy, random_weights(policy, learners=1), learners=1)
+    cache = EncoderCache(policy, random_weights(policy, learners=1), learners=1)
     both_in_a_corner = np.zeros((1, 1, 2, 9, 9), np.float32)
     both_in_a_corner[..., 0, 0] = 1
     with pytest.raises(ValueError, match="cannot show"):
-        memory.look(both_in_a_corner)
+        cache.lookup(both_in_a_corner)

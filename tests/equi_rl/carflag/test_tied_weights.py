@@ -54,15 +54,15 @@ def test_a_tied_filter_commutes_with_every_group_element(name, source, target, k
     filters = dense(tie_filter(group, source, target, kernel)).transpose(3, 2, 0, 1)
     bias = dense(tie_bias(group, target), seed=1)
     weight, offset = torch.tensor(filters), torch.tensor(bias)
-    picture = torch.randn(1, source.channels, 5, 5, dtype=torch.float64)
+    image = torch.randn(1, source.channels, 5, 5, dtype=torch.float64)
 
     def act(g, layout, x):
-        turned = x if group.on_line else transform_images(group, g, x)
-        return torch.einsum("ij,bjrc->birc", torch.tensor(matrix_of(group, layout, g)), turned)
+        rotated = x if group.on_line else transform_images(group, g, x)
+        return torch.einsum("ij,bjrc->birc", torch.tensor(matrix_of(group, layout, g)), rotated)
 
     for g in group:
-        one = functional.conv2d(act(g, source, picture), weight, offset)
-        two = act(g, target, functional.conv2d(picture, weight, offset))
+        one = functional.conv2d(act(g, source, image), weight, offset)
+        two = act(g, target, functional.conv2d(image, weight, offset))
         torch.testing.assert_close(one, two, atol=1e-12, rtol=0)
 
 

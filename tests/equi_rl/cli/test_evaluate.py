@@ -84,11 +84,11 @@ def test_an_exported_policy_acts_like_the_checkpoint_it_came_from(checkpoint, tm
     rng = np.random.default_rng(0)
     states = [policy.start(seed=0) for policy in policies]
     for _ in range(3):
-        picture = rng.uniform(0, 0.3, (2, 84, 84)).astype(np.float32)
+        image = rng.uniform(0, 0.3, (2, 84, 84)).astype(np.float32)
         action = rng.uniform(-1, 1, 5).astype(np.float32)
         answers = []
         for index, policy in enumerate(policies):
-            answer, states[index] = policy.act(picture, action, states[index])
+            answer, states[index] = policy.act(image, action, states[index])
             answers.append(answer)
         np.testing.assert_array_equal(*answers)
 
@@ -101,8 +101,8 @@ def test_weights_that_the_contract_does_not_describe_are_refused(checkpoint, tmp
         load_policy(tmp_path)
 
 
-def test_the_command_plays_writes_the_result_and_films_a_failure(checkpoint, tmp_path, capsys):
-    arguments = [str(checkpoint), "--episodes", "2", "--films", "1", "--out", str(tmp_path)]
+def test_the_command_plays_writes_the_result_and_a_video_of_a_failure(checkpoint, tmp_path, capsys):
+    arguments = [str(checkpoint), "--episodes", "2", "--videos", "1", "--out", str(tmp_path)]
     assert main(arguments) == 0
     assert "time ran out" in capsys.readouterr().out
     result = Evaluation.load(tmp_path)

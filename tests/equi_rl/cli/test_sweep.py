@@ -1,4 +1,4 @@
-"""Specification of equi-grid: everything runs once, stopped grids go on, others are left alone."""
+"""Specification of equi-sweep: everything runs once, stopped sweeps resume, others stay alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from equi_rl.carflag.run import CarFlagRun
 from equi_rl.cli import sweep
 from equi_rl.cli.sweep import Job, main, run_jobs
-from equi_rl.results.carflag_experiments import carflag_grid
+from equi_rl.results.carflag_experiments import carflag_sweep
 from equi_rl.training.run_folder import RunFolder
 
 
@@ -25,8 +25,8 @@ def tiny_job(seed, steps=100):
     return Job(f"seed{seed}", (*run.arguments(), "--a2c.envs", "2", "--a2c.rollout-steps", "5"))
 
 
-def test_the_published_grid_has_every_case_once_with_four_seeds_or_more():
-    runs = carflag_grid()
+def test_the_published_sweep_has_every_case_once_with_four_seeds_or_more():
+    runs = carflag_sweep()
     assert len({run.name for run in runs}) == len(runs) == 24
     on_the_line = [run for run in runs if run.domain == "carflag-1d" and run.offset == 0]
     assert {(run.size, len(run.seeds)) for run in on_the_line} == {(50, 16), (40, 16)}
@@ -61,8 +61,8 @@ def test_a_job_taken_by_another_process_is_left_alone(tmp_path):
     assert "in use" in (tmp_path / job.name / "log.txt").read_text()
 
 
-def test_a_stopped_grid_takes_its_jobs_along_and_goes_on_later(tmp_path):
-    # Given a grid of one long job, run by a process of its own
+def test_a_stopped_sweep_takes_its_jobs_along_and_goes_on_later(tmp_path):
+    # Given a sweep of one long job, run by a process of its own
     program = (
         "import sys; from pathlib import Path; from equi_rl.cli.sweep import Job, run_jobs;"
         f"sys.exit(run_jobs([Job('long', {tiny_job(0, steps=10**7).arguments!r})],"
@@ -89,7 +89,7 @@ def test_a_stopped_grid_takes_its_jobs_along_and_goes_on_later(tmp_path):
 
 
 def test_the_list_tells_other_engines_what_to_run(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sweep.GRIDS, "carflag", lambda: [tiny_job(0), tiny_job(1)])
+    monkeypatch.setitem(sweep.SWEEPS, "carflag", lambda: [tiny_job(0), tiny_job(1)])
     arguments = ["carflag", "--folder", str(tmp_path), "--list", "--json"]
     assert main(arguments) == 0
     listed = json.loads(capsys.readouterr().out)

@@ -18,7 +18,7 @@ from equi_rl.carflag.worlds import CarFlagError
 from equi_rl.cli.train import main
 from equi_rl.data.episode import ReplayError
 from equi_rl.nets.checkpoint import CheckpointError
-from equi_rl.results.carflag_experiments import carflag_grid
+from equi_rl.results.carflag_experiments import carflag_sweep
 from equi_rl.training import trainer as trainer_module
 from equi_rl.training.run_folder import RunFolder
 
@@ -51,7 +51,7 @@ def test_a_hundred_steps_leave_a_complete_run_folder(domain, agent, tmp_path, ca
 def test_what_is_not_said_about_learning_is_as_in_the_published_runs_of_the_domain(
     domain, tmp_path, capsys
 ):
-    published = next(run for run in carflag_grid() if run.domain == domain)
+    published = next(run for run in carflag_sweep() if run.domain == domain)
     assert CarFlagRun(domain).a2c == published.a2c
     main(tiny(domain, tmp_path, "--a2c.discount", "0.5"))
     said = {"envs": 2, "rollout_steps": 5, "discount": 0.5}
@@ -190,18 +190,18 @@ def test_a_resumed_run_keeps_the_scalars_of_its_last_checkpoint(tmp_path):
     assert [event.step for event in events.Scalars("success")] == [800, 1600, 2400]
 
 
-def test_a_trained_policy_can_be_filmed_in_the_gymnasium_environment(tmp_path, capsys):
+def test_a_trained_policy_can_be_watched_in_the_gymnasium_environment(tmp_path, capsys):
     from PIL import Image
 
-    from equi_rl.carflag.film import main as film
+    from equi_rl.carflag.video import main as record
 
-    assert film(["--run", str(tmp_path), "--out", str(tmp_path / "film.gif")]) == 2
+    assert record(["--run", str(tmp_path), "--out", str(tmp_path / "episode.gif")]) == 2
     main(tiny("carflag-2d", tmp_path / "run"))
-    arguments = ["--run", str(tmp_path / "run"), "--out", str(tmp_path / "film.gif")]
-    assert film([*arguments, "--episodes", "1", "--learner", "1"]) == 0
-    with Image.open(tmp_path / "film.gif") as gif:
+    arguments = ["--run", str(tmp_path / "run"), "--out", str(tmp_path / "episode.gif")]
+    assert record([*arguments, "--episodes", "1", "--learner", "1"]) == 0
+    with Image.open(tmp_path / "episode.gif") as gif:
         assert gif.n_frames > 1
-    assert film([*arguments, "--learner", "2"]) == 2
+    assert record([*arguments, "--learner", "2"]) == 2
 
 
 def test_progress_is_reported_with_success_and_speed(tmp_path):

@@ -11,18 +11,18 @@ import torch
 from equi_core.contract import ImageSpec
 from equi_core.observation.image import compose_observation
 from equi_rl.data import augmentation as augment
-from equi_rl.data.image_kernels import turn_into
+from equi_rl.data.image_kernels import rotate_into
 from equi_rl.nets import symmetry
 
 
-def turned(depth: torch.Tensor, angle_rad: float) -> torch.Tensor:
+def rotated(depth: torch.Tensor, angle_rad: float) -> torch.Tensor:
     out = np.empty(depth.shape, dtype=np.float32)
-    turn_into(out, np.arange(len(depth)), depth.numpy(), angle_rad)
+    rotate_into(out, np.arange(len(depth)), depth.numpy(), angle_rad)
     return torch.from_numpy(out)
 
 
 def a_scene(angle_rad: float) -> torch.Tensor:
-    """Depth image (1, 84, 84) of a smooth hill beside the gripper, turned with the world."""
+    """Depth image (1, 84, 84) of a smooth hill beside the gripper, rotated with the world."""
     image = ImageSpec()
     hill = 0.1 * np.array([math.cos(0.4 + angle_rad), math.sin(0.4 + angle_rad)])
     centres = (np.arange(84) - 41.5) * image.pixel_m
@@ -35,14 +35,14 @@ def a_scene(angle_rad: float) -> torch.Tensor:
 @pytest.mark.parametrize("turns", range(-4, 5))
 def test_a_quarter_turn_permutes_pixels_exactly(turns):
     depth = torch.rand(3, 84, 84)
-    result = turned(depth, turns * math.pi / 2)
+    result = rotated(depth, turns * math.pi / 2)
     np.testing.assert_array_equal(result, np.rot90(depth, turns, axes=(1, 2)))
 
 
 @pytest.mark.parametrize("degrees", [10, 45, 123, 200, 300])
 def test_any_turn_agrees_with_drawing_the_turned_world(degrees):
     angle = math.radians(degrees)
-    result = turned(a_scene(0.0), angle)
+    result = rotated(a_scene(0.0), angle)
     drawn = a_scene(angle)
     # Interpolation blurs the sharp finger edges; elsewhere the hill agrees to a tenth of a mm.
     agree = (result - drawn).abs() < 1e-4
@@ -50,35 +50,35 @@ def test_any_turn_agrees_with_drawing_the_turned_world(degrees):
 
 
 @pytest.mark.parametrize("angle", [0.3, 1.2, 2.0, 4.5])
-def test_turning_agrees_with_the_action_of_the_group_on_pictures(angle):
+def test_turning_agrees_with_the_action_of_the_group_on_images(angle):
     stored = np.random.default_rng(0).integers(0, 3000, (3, 84, 84), dtype=np.uint16)
     out = np.full((5, 84, 84), np.nan, dtype=np.float32)
-    turn_into(out, np.array([4, 0, 2]), stored, angle, unit=1e-4)
-    expected = symmetry.turn_images(torch.from_numpy(stored.astype(np.float32) * 1e-4), angle)
+    rotate_into(out, np.array([4, 0, 2]), stored, angle, unit=1e-4)
+    expected = symmetry.rotate_images(torch.from_numpy(stored.astype(np.float32) * 1e-4), angle)
     np.testing.assert_allclose(out[[4, 0, 2]], expected, atol=1e-5)
     assert np.isnan(out[[1, 3]]).all()
 
 
 def test_interpolation_meets_the_exact_quarter_turn():
     depth = a_scene(0.0)
-    almost = turned(depth, math.pi / 2 + 1e-5)
-    exact = turned(depth, math.pi / 2)
+    almost = rotated(depth, math.pi / 2 + 1e-5)
+    exact = rotated(depth, math.pi / 2)
     assert (almost - exact).abs().max() < 2e-3
 
 
 def test_actions_turn_like_the_world():
     ahead = torch.tensor([[0.3, 1.0, 0.0, -0.5, 0.7]])
-    turned = augment.rotate_actions(ahead, math.pi / 2)
-    assert torch.equal(turned, torch.tensor([[0.3, 0.0, 1.0, -0.5, 0.7]]))
+    rotated = augment.rotate_actions(ahead, math.pi / 2)
+    assert torch.equal(rotated, torch.tensor([[0.3, 0.0, 1.0, -0.5, 0.7]]))
 
 
 def test_a_turned_step_that_would_be_too_long_keeps_its_direction():
     corner = torch.tensor([[0.0, 1.0, 1.0, 0.0, 0.0]])
     angle = math.pi / 4 + 0.1
-    turned = augment.rotate_actions(corner, angle)[0]
-    assert turned[1:3].abs().max() == pytest.approx(1.0)
+    rotated = augment.rotate_actions(corner, angle)[0]
+    assert rotated[1:3].abs().max() == pytest.approx(1.0)
     expected = math.atan2(1, 1) + angle
-    assert math.atan2(turned[2], turned[1]) == pytest.approx(expected, abs=1e-6)
+    assert math.atan2(rotated[2], rotated[1]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_original_is_left_alone():

@@ -67,10 +67,10 @@ def test_an_episode_turns_as_one():
     rng = np.random.default_rng(3)
     steps = 6
     actions = np.tile([0.0, 0.5, 0.0, 0.0, 0.3], (steps, 1)).astype(np.float32)
-    picture = np.zeros((84, 84), dtype=np.uint16)
-    picture[60:70, 38:46] = 5000  # ahead of the gripper: +x
+    image = np.zeros((84, 84), dtype=np.uint16)
+    image[60:70, 38:46] = 5000  # ahead of the gripper: +x
     episode = Episode(
-        depth=np.stack([picture] * (steps + 1)),
+        depth=np.stack([image] * (steps + 1)),
         holding=np.zeros(steps + 1, dtype=bool),
         action=actions,
         reward=np.zeros(steps, dtype=np.float32),
@@ -86,7 +86,7 @@ def test_an_episode_turns_as_one():
         np.testing.assert_allclose(torch.linalg.vector_norm(mine[0, 1:3]), 0.5, rtol=1e-5)
         assert mine[0, 4] == pytest.approx(0.3)
         directions.append(np.arctan2(mine[0, 2], mine[0, 1]))
-        # The mark moved to where the turned action points.
+        # The mark moved to where the rotated action points.
         depth = batch.depth_m[layout.frame_of_step[layout.step_episode == number][0]]
         rows, columns = np.nonzero(depth.numpy() > depth.min().item() + 1e-3)
         seen = np.arctan2(columns.mean() - 41.5, rows.mean() - 41.5)
@@ -94,7 +94,7 @@ def test_an_episode_turns_as_one():
     assert np.ptp(directions) > 0.1
 
 
-def test_a_crop_takes_larger_pictures():
+def test_a_crop_takes_larger_images():
     batch = collate(
         [an_episode(0, 3, size=90)],
         84,
@@ -120,8 +120,8 @@ def test_copies_of_an_episode_turn_alike_differ_in_pixels_and_know_each_other():
     labelled = collate(episodes, 84, rng, drq)
     batch, layout = labelled.episodes, labelled.episodes.layout
     assert layout.n_steps == 2 * (3 + 5)
-    for moment in batch.moment.unique():
-        one, two = torch.nonzero(batch.moment == moment)[:, 0]
+    for group in batch.copy_group.unique():
+        one, two = torch.nonzero(batch.copy_group == group)[:, 0]
         assert layout.step_time[one] == layout.step_time[two]
         assert layout.step_episode[one] % 2 == layout.step_episode[two] % 2
         torch.testing.assert_close(batch.actions[one], batch.actions[two])

@@ -45,8 +45,8 @@ def test_a_recorded_episode_becomes_a_video_and_a_filmstrip(recorded, tmp_path):
     assert main(arguments) == 0
     with Image.open(video) as gif:
         assert gif.n_frames > len(DemoSet.load(recorded).demos[0].action)
-    with Image.open(strip) as picture:
-        assert picture.width > 1000
+    with Image.open(strip) as image:
+        assert image.width > 1000
     assert strip.stat().st_size < 300_000
 
 

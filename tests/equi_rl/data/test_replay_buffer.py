@@ -1,4 +1,4 @@
-"""Specification of the episode memory: nothing lost, demonstrations kept, time-outs told apart."""
+"""Specification of the episode buffer: nothing lost, demonstrations kept, time-outs told apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from equi_rl.data.episode import (
     pack_depth,
     unpack_depth,
 )
-from equi_rl.data.replay_buffer import EpisodeMemory
+from equi_rl.data.replay_buffer import EpisodeReplayBuffer
 
 
 def an_episode(steps=3, tag=0.0, size=4, demonstration=False, terminated=True) -> Episode:
@@ -30,8 +30,8 @@ def an_episode(steps=3, tag=0.0, size=4, demonstration=False, terminated=True) -
     )
 
 
-def tags(memory) -> list[float]:
-    return [float(episode.reward[0]) for episode in memory]
+def tags(buffer) -> list[float]:
+    return [float(episode.reward[0]) for episode in buffer]
 
 
 def test_depth_survives_storage_to_within_half_a_step():
@@ -71,40 +71,40 @@ def test_a_success_is_labelled_with_its_own_actions_and_a_failure_is_not():
 
 
 def test_the_oldest_episodes_leave_first_and_demonstrations_stay():
-    memory = EpisodeMemory(capacity=10)
-    memory.add(an_episode(tag=1, demonstration=True))
+    buffer = EpisodeReplayBuffer(capacity=10)
+    buffer.add(an_episode(tag=1, demonstration=True))
     for tag in (2, 3, 4, 5):
-        memory.add(an_episode(tag=tag))
-    assert tags(memory) == [1, 4, 5]
-    assert memory.n_transitions == 9
+        buffer.add(an_episode(tag=tag))
+    assert tags(buffer) == [1, 4, 5]
+    assert buffer.n_transitions == 9
 
 
 def test_demonstrations_alone_may_not_exceed_the_capacity():
-    memory = EpisodeMemory(capacity=5)
-    memory.add(an_episode(steps=3, demonstration=True))
+    buffer = EpisodeReplayBuffer(capacity=5)
+    buffer.add(an_episode(steps=3, demonstration=True))
     with pytest.raises(ReplayError, match="capacity"):
-        memory.add(an_episode(steps=3, demonstration=True))
-    assert len(memory) == 1
+        buffer.add(an_episode(steps=3, demonstration=True))
+    assert len(buffer) == 1
 
 
 def test_every_stored_episode_can_be_drawn_and_the_share_of_demonstrations_is_kept():
-    memory = EpisodeMemory()
-    memory.add(an_episode(tag=0, demonstration=True))
+    buffer = EpisodeReplayBuffer()
+    buffer.add(an_episode(tag=0, demonstration=True))
     for tag in (1, 2, 3):
-        memory.add(an_episode(tag=tag))
+        buffer.add(an_episode(tag=tag))
     rng = np.random.default_rng(0)
-    drawn = [memory.sample(8, rng, n_demonstrations=4) for _ in range(50)]
+    drawn = [buffer.sample(8, rng, n_demonstrations=4) for _ in range(50)]
     assert all(episode.is_demonstration for batch in drawn for episode in batch[:4])
     assert {float(e.reward[0]) for batch in drawn for e in batch[4:]} == {0, 1, 2, 3}
     assert all(len(batch) == 8 for batch in drawn)
 
 
 def test_drawing_is_reproducible():
-    memory = EpisodeMemory()
+    buffer = EpisodeReplayBuffer()
     for tag in range(5):
-        memory.add(an_episode(tag=tag))
-    one = memory.sample(6, np.random.default_rng(3))
-    two = memory.sample(6, np.random.default_rng(3))
+        buffer.add(an_episode(tag=tag))
+    one = buffer.sample(6, np.random.default_rng(3))
+    two = buffer.sample(6, np.random.default_rng(3))
     assert [id(e) for e in one] == [id(e) for e in two]
 
 
@@ -115,15 +115,15 @@ def test_a_hundred_thousand_transitions_fit_in_two_gibibytes():
 
 
 def test_a_killed_run_reads_its_episodes_back(tmp_path):
-    memory = EpisodeMemory(capacity=10, folder=tmp_path)
-    memory.add(an_episode(tag=1, demonstration=True))
+    buffer = EpisodeReplayBuffer(capacity=10, folder=tmp_path)
+    buffer.add(an_episode(tag=1, demonstration=True))
     for tag in (2, 3, 4):
-        memory.add(an_episode(tag=tag))
-    at_checkpoint = memory.n_added
-    assert tags(memory) == [1, 3, 4]
-    memory.add(an_episode(tag=9))  # after the checkpoint: the continued run will not know it
+        buffer.add(an_episode(tag=tag))
+    at_checkpoint = buffer.n_added
+    assert tags(buffer) == [1, 3, 4]
+    buffer.add(an_episode(tag=9))  # after the checkpoint: the continued run will not know it
 
-    again = EpisodeMemory(capacity=10, folder=tmp_path)
+    again = EpisodeReplayBuffer(capacity=10, folder=tmp_path)
     again.restore(at_checkpoint)
     assert tags(again) == [1, 3, 4]  # although 9 had evicted 3
     again.add(an_episode(tag=5))
@@ -131,25 +131,25 @@ def test_a_killed_run_reads_its_episodes_back(tmp_path):
 
 
 def test_evicted_episodes_leave_the_disk_when_they_are_forgotten(tmp_path):
-    memory = EpisodeMemory(capacity=6, folder=tmp_path)
+    buffer = EpisodeReplayBuffer(capacity=6, folder=tmp_path)
     for tag in (1, 2, 3, 4):
-        memory.add(an_episode(tag=tag))
+        buffer.add(an_episode(tag=tag))
     assert len(list(tmp_path.iterdir())) == 4
-    memory.forget_evicted()
+    buffer.forget_evicted()
     assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "episode_00000002.npz",
         "episode_00000003.npz",
     ]
-    again = EpisodeMemory(capacity=6, folder=tmp_path)
+    again = EpisodeReplayBuffer(capacity=6, folder=tmp_path)
     again.restore(4)
-    assert tags(again) == tags(memory) == [3, 4]
+    assert tags(again) == tags(buffer) == [3, 4]
 
 
 def test_an_episode_half_written_at_the_kill_is_not_read(tmp_path):
-    memory = EpisodeMemory(folder=tmp_path)
-    memory.add(an_episode(tag=1))
+    buffer = EpisodeReplayBuffer(folder=tmp_path)
+    buffer.add(an_episode(tag=1))
     (tmp_path / "episode_00000001.partial").write_bytes(b"half an episode")
-    again = EpisodeMemory(folder=tmp_path)
+    again = EpisodeReplayBuffer(folder=tmp_path)
     again.restore(2)
     assert tags(again) == [1]
 
@@ -164,16 +164,16 @@ def test_an_episode_half_written_at_the_kill_is_not_read(tmp_path):
     ],
 )
 def test_a_damaged_file_is_named(tmp_path, damage):
-    EpisodeMemory(folder=tmp_path).add(an_episode())
+    EpisodeReplayBuffer(folder=tmp_path).add(an_episode())
     path = tmp_path / "episode_00000000.npz"
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ReplayError, match="episode_00000000"):
-        EpisodeMemory(folder=tmp_path).restore(1)
+        EpisodeReplayBuffer(folder=tmp_path).restore(1)
 
 
 def test_an_empty_memory_says_what_to_do():
     with pytest.raises(ReplayError, match="empty"):
-        EpisodeMemory().sample(1, np.random.default_rng(0))
+        EpisodeReplayBuffer().sample(1, np.random.default_rng(0))
 
 
 def test_arrays_that_do_not_fit_together_are_refused_by_name():

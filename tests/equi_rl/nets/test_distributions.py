@@ -59,7 +59,7 @@ def test_density_of_the_turned_action_under_the_turned_policy_is_unchanged(name,
     turned_mean = symmetry.transform_action(group, g, mean)
     turned_log_std = symmetry.transform_log_std(group, g, log_std)
     wanted = symmetry.transform_action(group, g, action)
-    # the noise that leads to the turned action under the turned policy
+    # the noise that leads to the rotated action under the rotated policy
     turned_noise = symmetry.transform_action(group, g, noise * log_std.exp()) / turned_log_std.exp()
     found, turned_density = sample(turned_mean, turned_log_std, turned_noise, kind)
     torch.testing.assert_close(found, wanted, atol=1e-9, rtol=1e-9)
@@ -70,6 +70,6 @@ def test_a_per_component_squash_is_not_exact_for_eighth_turns():
     group = group_named("C8")
     raw = torch.tensor([0.0, 1.5, 0.2, 0.0, 0.0], dtype=torch.float64)
     g = group.elements[1]
-    turned = squash(symmetry.transform_action(group, g, raw), "tanh")
+    rotated = squash(symmetry.transform_action(group, g, raw), "tanh")
     expected = symmetry.transform_action(group, g, squash(raw, "tanh"))
-    assert (turned - expected).abs().max() > 0.05
+    assert (rotated - expected).abs().max() > 0.05

@@ -45,13 +45,13 @@ def test_the_regular_representation_is_a_homomorphism(group, data):
     np.testing.assert_array_equal(twice, once)
 
 
-def test_a_quarter_turn_of_the_world_is_rot90_of_the_picture():
+def test_a_quarter_turn_of_the_world_is_rot90_of_the_image():
     # A surface patch ahead of the gripper (+x, below the centre) moves to its left (+y, right).
-    picture = np.zeros((5, 5), dtype=np.float32)
-    picture[4, 2] = 1.0
-    turned = symmetry.transform_images(group_named("C4"), Element(1), picture)
-    assert turned[2, 4] == 1.0
-    np.testing.assert_array_equal(turned, np.rot90(picture))
+    image = np.zeros((5, 5), dtype=np.float32)
+    image[4, 2] = 1.0
+    rotated = symmetry.transform_images(group_named("C4"), Element(1), image)
+    assert rotated[2, 4] == 1.0
+    np.testing.assert_array_equal(rotated, np.rot90(image))
     action = symmetry.transform_action(group_named("C4"), Element(1), np.array([0, 1.0, 0, 0, 0]))
     np.testing.assert_array_equal(action, [0, 0, 1, 0, 0])
 
@@ -63,11 +63,11 @@ def test_a_mirror_flips_y_and_the_sense_of_yaw_only():
 
 
 @pytest.mark.parametrize("name", PLANAR)
-def test_pictures_vectors_and_fields_move_as_in_escnn(name):
+def test_images_vectors_and_fields_move_as_in_escnn(name):
     group = group_named(name)
     space = symmetry.escnn_space(group)
     scalar = escnn_nn.FieldType(space, [space.trivial_repr])
-    picture = torch.arange(49.0).view(1, 1, 7, 7)
+    image = torch.arange(49.0).view(1, 1, 7, 7)
     for g in group:
         element = symmetry.escnn_element(group, g)
         action = symmetry.ACTION.field_type(group).representation(element)
@@ -82,16 +82,16 @@ def test_pictures_vectors_and_fields_move_as_in_escnn(name):
             spread = symmetry.LOG_STD_PERMUTED.field_type(group).representation(element)
             np.testing.assert_allclose(spread, group.log_std_matrix(g), atol=1e-6)
         if group.is_exact_on_pixels(g):
-            expected = escnn_nn.GeometricTensor(picture, scalar).transform(element).tensor
-            assert torch.equal(symmetry.transform_images(group, g, picture), expected.round())
+            expected = escnn_nn.GeometricTensor(image, scalar).transform(element).tensor
+            assert torch.equal(symmetry.transform_images(group, g, image), expected.round())
 
 
 def test_turning_by_eighths_twice_is_close_to_a_quarter_turn():
     grid = torch.linspace(-1, 1, 41)
     bump = torch.exp(-((grid[:, None] - 0.3) ** 2 + (grid[None, :] + 0.1) ** 2) / 0.1)
-    twice = symmetry.turn_images(symmetry.turn_images(bump, math.pi / 4), math.pi / 4)
+    twice = symmetry.rotate_images(symmetry.rotate_images(bump, math.pi / 4), math.pi / 4)
     difference = (twice - torch.rot90(bump, 1, (-2, -1))).abs()
-    assert difference[6:-6, 6:-6].max() < 0.03  # corners leave the picture and do not come back
+    assert difference[6:-6, 6:-6].max() < 0.03  # corners leave the image and do not come back
 
 
 def test_a_transformed_discrete_action_is_the_transformed_one_hot():

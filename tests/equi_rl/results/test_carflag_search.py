@@ -10,8 +10,8 @@ import pytest
 from equi_rl.carflag.a2c import A2CConfig
 from equi_rl.cli.train import main as train
 from equi_rl.results import carflag_search
-from equi_rl.results.carflag_experiments import carflag_grid
-from equi_rl.results.carflag_search import Outcome, line_settings, main, settings_grid
+from equi_rl.results.carflag_experiments import carflag_sweep
+from equi_rl.results.carflag_search import Outcome, line_settings, main, settings_sweep
 from equi_rl.training.run_folder import RunFolder
 
 
@@ -19,7 +19,7 @@ def test_both_agents_get_the_same_settings_worlds_and_seeds():
     by_agent = {
         agent: {
             (name.partition("/")[0], *(word for word in arguments if word != agent))
-            for name, arguments in settings_grid()
+            for name, arguments in settings_sweep()
             if agent in arguments and name.startswith("setting")
         }
         for agent in ("equi-ra2c", "ra2c")
@@ -35,7 +35,7 @@ def test_the_tuned_setting_is_among_the_draws_and_draws_are_the_same_every_time(
 
 
 def test_no_seed_of_a_published_curve_is_used():
-    published = {seed for run in carflag_grid() for seed in run.seeds}
+    published = {seed for run in carflag_sweep() for seed in run.seeds}
     names = ("SEEDS", "FINAL_SEEDS", "COMMON_SEEDS")
     used = [seed for name in names for seed in getattr(carflag_search, name)]
     assert published.isdisjoint(used)
@@ -61,7 +61,7 @@ def test_the_table_counts_who_needs_fewer_steps(tmp_path, monkeypatch):
     monkeypatch.setattr(carflag_search, "COMMON_SEEDS", (320,))
     monkeypatch.setattr(carflag_search, "OWN_BEST", {"equi-ra2c": 0, "ra2c": 0})
     # given finished runs in which RA2C arrives two evaluations later, with every setting
-    for name, arguments in settings_grid():
+    for name, arguments in settings_sweep():
         folder = tmp_path / "runs" / name
         short = ["--steps", "400", "--evaluate-every", "40", "--evaluation-episodes", "1"]
         tiny = ["--a2c.envs", "2", "--a2c.rollout-steps", "20"]

@@ -9,7 +9,7 @@ import pytest
 
 from equi_rl.cli.report import main
 from equi_rl.results.robot_curves import collect_robot_runs, read_robot_runs, robot_curves
-from equi_rl.training.config import robot_run, with_settings
+from equi_rl.training.presets import robot_run
 
 HEADER = "rounds,updates,environment_steps,seconds,successes,episodes,mean_length"
 
@@ -17,9 +17,7 @@ HEADER = "rounds,updates,environment_steps,seconds,successes,episodes,mean_lengt
 def write_run(folder, rows, **settings):
     """A run folder as the trainer leaves it; rows are (steps, successes of 10)."""
     folder.mkdir(parents=True)
-    changes = settings.pop("changes", ())
     run = robot_run("block_picking", settings.pop("preset", "fast"), **settings)
-    run = with_settings(run, changes)
     (folder / "config.json").write_text(json.dumps({"config": run.to_mapping()}))
     lines = [f"{i},{i * 5},{steps},60.0,{won},10,8.0" for i, (steps, won) in enumerate(rows, 1)]
     (folder / "progress.csv").write_text("\n".join([HEADER, *lines]) + "\n")
@@ -93,7 +91,7 @@ def test_a_later_report_adds_runs_to_an_earlier_ones_table(tmp_path):
     both = ["--runs", str(tmp_path / "second"), "--curves", str(earlier), "--out", str(docs)]
     assert main(both) == 0
     won = {
-        (run.seed, run.speciality): run.evaluations[0].successes for run in read_robot_runs(earlier)
+        (run.seed, run.overrides): run.evaluations[0].successes for run in read_robot_runs(earlier)
     }
     assert won == {(0, ""): 5, (1, "demonstrations 20"): 3, (2, ""): 7}
     before = {path: path.read_bytes() for path in docs.rglob("*.md")}
@@ -110,9 +108,9 @@ def test_a_table_of_something_else_is_refused_and_named(tmp_path, caplog):
 
 
 def test_a_setting_is_named_with_what_it_belongs_to(tmp_path):
-    write_run(tmp_path / "a", [(100, 2)], changes=["imitation.learning_rate=1e-3"])
+    write_run(tmp_path / "a", [(100, 2)], imitation={"learning_rate": 1e-3})
     (run,) = collect_robot_runs(tmp_path)
-    assert run.speciality == "imitation learning rate 0.001"
+    assert run.overrides == "imitation learning rate 0.001"
 
 
 def test_a_variant_is_shown_beside_the_same_seeds_of_its_agent(tmp_path):

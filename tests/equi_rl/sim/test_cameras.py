@@ -12,9 +12,9 @@ from equi_rl.sim.cameras import (
     NOTHING,
     TABLE_BODY,
     PinholeCamera,
-    picture_camera,
     render,
-    render_picture,
+    render_rgb,
+    side_view_camera,
 )
 from equi_rl.sim.scene import ObjectKind, Scene, SceneObject
 from equi_rl.sim.world import World
@@ -71,7 +71,7 @@ def test_both_blocks_have_the_same_colour(world):
 
 
 def test_a_scaled_camera_sees_the_same_view():
-    camera = picture_camera((120, 90))
+    camera = side_view_camera((120, 90))
     fine = camera.scaled(3)
     # The centre of a coarse pixel is the centre of its middle fine pixel.
     assert (3 * 40 + 1 - fine.cx_px) / fine.fx_px == pytest.approx(
@@ -79,8 +79,8 @@ def test_a_scaled_camera_sees_the_same_view():
     )
 
 
-def test_a_picture_has_the_camera_s_size(world):
-    assert render_picture(world, picture_camera((120, 90))).shape == (90, 120, 3)
+def test_a_image_has_the_camera_s_size(world):
+    assert render_rgb(world, side_view_camera((120, 90))).shape == (90, 120, 3)
 
 
 def test_a_camera_cannot_look_straight_down():

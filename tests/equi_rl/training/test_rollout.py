@@ -13,7 +13,8 @@ from equi_rl.experts import ExpertConfig, FirstChoice, make_expert
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.config import Combination, reference_config
 from equi_rl.training.collector import Play, do_work
-from equi_rl.training.config import Preset, RobotConfigError, robot_run
+from equi_rl.training.config import Preset, RobotConfigError
+from equi_rl.training.presets import robot_run
 from equi_rl.training.rollout import play_expert, play_policy
 
 EXPERT = ExpertConfig(first_choice=FirstChoice.NEAREST)
@@ -34,21 +35,21 @@ def untrained() -> ActingPolicy:
     return ActingPolicy.of(actor)
 
 
-def test_an_expert_that_only_comments_changes_nothing_of_the_episode(env, untrained):
+def test_an_expert_that_only_labels_changes_nothing_of_the_episode(env, untrained):
     expert = make_expert("block_picking", env.contract, EXPERT)
     alone, _ = play_policy(env, untrained, SEED)
-    commented, outcome = play_policy(env, untrained, SEED, commentator=expert)
+    label_with_expert, outcome = play_policy(env, untrained, SEED, expert=expert)
 
-    assert np.array_equal(alone.action, commented.action)
+    assert np.array_equal(alone.action, label_with_expert.action)
     assert np.isnan(alone.expert_action).all()
-    assert np.isfinite(commented.expert_action).all()
+    assert np.isfinite(label_with_expert.expert_action).all()
     assert not outcome.success
 
 
 def test_an_expert_that_takes_over_finishes_what_the_policy_could_not(env, untrained):
     expert = make_expert("block_picking", env.contract, EXPERT)
     alone, _ = play_policy(env, untrained, SEED)
-    helped, outcome = play_policy(env, untrained, SEED, commentator=expert, hand_over_at=3)
+    helped, outcome = play_policy(env, untrained, SEED, expert=expert, expert_takeover_at=3)
 
     assert np.array_equal(helped.action[:3], alone.action[:3])
     # Executed as advised, where nothing was clipped.
@@ -60,45 +61,53 @@ def test_an_expert_that_takes_over_finishes_what_the_policy_could_not(env, untra
 def test_an_expert_that_takes_over_at_once_gives_a_demonstration(env, untrained):
     expert = make_expert("block_picking", env.contract, EXPERT)
     shown, _ = play_expert(env, expert, SEED)
-    helped, _ = play_policy(env, untrained, SEED, commentator=expert, hand_over_at=0)
+    helped, _ = play_policy(env, untrained, SEED, expert=expert, expert_takeover_at=0)
     assert np.allclose(helped.action, shown.action, atol=1e-6)
     assert not helped.is_demonstration
 
 
 def test_the_step_of_the_change_is_a_matter_of_the_seed(env, untrained):
     expert = make_expert("block_picking", env.contract, EXPERT)
-    work = Play(untrained, (11, 12), stochastic=False, commented=True, hand_over_within=10)
+    work = Play(
+        untrained, (11, 12), stochastic=False, label_with_expert=True, expert_takeover_within=10
+    )
     first, again = do_work(env, expert, work), do_work(env, expert, work)
     lengths = [outcome.steps for _, outcome in first]
     assert lengths == [outcome.steps for _, outcome in again]
     assert all(outcome.success for _, outcome in first)
 
 
-def test_there_must_be_somebody_to_hand_over_to(env, untrained):
-    with pytest.raises(ValueError, match="no expert"):
-        play_policy(env, untrained, SEED, hand_over_at=3)
+def test_a_takeover_needs_an_expert(env, untrained):
+    with pytest.raises(ValueError, match="must be None without an expert"):
+        play_policy(env, untrained, SEED, expert_takeover_at=3)
 
 
 def test_comparisons_see_no_more_of_the_expert_than_its_demonstrations():
-    with pytest.raises(RobotConfigError, match="hand_over_within is 5"):
-        robot_run("block_picking", Preset.FAST, hand_over_within=5)
+    with pytest.raises(RobotConfigError, match="expert_takeover_within is 5"):
+        robot_run("block_picking", Preset.FAST, expert_takeover_within=5)
 
 
 def test_a_better_policy_is_left_alone_for_longer():
     run = robot_run(
-        "block_picking", Preset.SHIP, rounds=20, hand_over_within=30, hand_over_grows_to=50
+        "block_picking",
+        Preset.SHIP,
+        rounds=20,
+        expert_takeover_within=30,
+        expert_takeover_grows_to=50,
     )
-    assert [run.hand_over_in(done) for done in (0, 10, 19, 20)] == [30, 40, 49, 50]
-    same = robot_run("block_picking", Preset.SHIP, hand_over_within=30, hand_over_grows_to=0)
-    assert {same.hand_over_in(done) for done in range(same.rounds)} == {30}
+    assert [run.expert_takeover_in(done) for done in (0, 10, 19, 20)] == [30, 40, 49, 50]
+    same = robot_run(
+        "block_picking", Preset.SHIP, expert_takeover_within=30, expert_takeover_grows_to=0
+    )
+    assert {same.expert_takeover_in(done) for done in range(same.rounds)} == {30}
 
 
 @pytest.mark.parametrize(("within", "grows_to"), [(30, 20), (0, 20), (30, -1)])
 def test_taking_over_never_comes_earlier_again(within, grows_to):
-    with pytest.raises(RobotConfigError, match=f"hand_over_grows_to is {grows_to}"):
+    with pytest.raises(RobotConfigError, match=f"expert_takeover_grows_to is {grows_to}"):
         robot_run(
             "block_picking",
             Preset.SHIP,
-            hand_over_within=within,
-            hand_over_grows_to=grows_to,
+            expert_takeover_within=within,
+            expert_takeover_grows_to=grows_to,
         )

@@ -57,10 +57,10 @@ class ActingPolicy:
             policy vector (5,) and the state after this step.
         """
         with torch.inference_mode():
-            picture = torch.from_numpy(np.ascontiguousarray(observation))[None]
-            # Agents trained on random windows of larger pictures act on the middle one.
-            picture = centre_crop(picture[0], self.config.observation_size)[None]
-            frames = dense.prepare_observation(self.config, picture)
+            image = torch.from_numpy(np.ascontiguousarray(observation))[None]
+            # Agents trained on random windows of larger images act on the middle one.
+            image = centre_crop(image[0], self.config.observation_size)[None]
+            frames = dense.prepare_observation(self.config, image)
             features = dense.encode(self.config, self._weights.history.encoder, frames)
             previous = torch.from_numpy(np.asarray(previous_action, dtype=np.float32))[None]
             history, state = dense.run_history(

@@ -2,7 +2,7 @@
 
     loss = mean over labelled steps of | squash(mean(h_t)) - a*_t |^2
 
-Used as a warm start on demonstrations (behaviour cloning) and, with an expert that is asked about
+Used as pretraining on demonstrations (behaviour cloning) and, with an expert that is asked about
 the states which the policy itself visits, as DAgger. Labels are pulled slightly inside the squash's
 range, because a target on its edge can only be reached by an infinite mean.
 """
@@ -28,26 +28,35 @@ SPREAD_WEIGHT = 0.01
 class ImitationSettings:
     """Hyper-parameters of imitation."""
 
+    updates: int = 0
+    """Updates by imitation alone before the first round (pretraining, behaviour cloning)."""
     learning_rate: float = 1e-3
+    """Adam's largest learning rate."""
+    learning_rate_warmup_updates: int = 50
+    """Updates over which the learning rate rises from 0."""
     final_learning_rate_share: float = 0.05
     """The rate falls along a cosine to this share of itself at the end of the run."""
-    policy_rate: float = 1.0
-    """Share of the trained weights that enters, per update, the policy which plays: 1 plays what
-    is trained; less plays a running mean of it, whose success does not jump."""
-    warm_up_updates: int = 50
+    policy_ema: float = 1.0
+    """Share of the trained weights that enters the acting policy per update: 1 acts with the
+    newest weights, less with their exponential moving average, whose success does not jump."""
     gradient_clip: float = 5.0
+    """Largest norm of a gradient; longer ones are shortened to it."""
     label_reach: float = 0.98
     """Labels are clipped to +-this."""
     log_std: float | None = None
-    """What the logarithm of the policy's standard deviation is led to; None leaves it alone.
-    Squared distances to labels do not touch it, and a policy that samples with the standard
+    """Logarithm of the standard deviation that the policy is trained towards; None leaves it free.
+    Squared distances to labels do not change it, and a policy that samples with the standard
     deviation of a fresh network, 1, finds no reward."""
 
     def __post_init__(self) -> None:
+        if self.updates < 0:
+            raise ValueError(f"imitation.updates is {self.updates}; it must be at least 0")
         if not 0.0 < self.label_reach < 1.0:
-            raise ValueError(f"label_reach is {self.label_reach}; it must lie between 0 and 1")
-        if not 0.0 < self.policy_rate <= 1.0:
-            raise ValueError(f"policy_rate is {self.policy_rate}; it must lie in (0, 1]")
+            raise ValueError(
+                f"imitation.label_reach is {self.label_reach}; it must lie between 0 and 1"
+            )
+        if not 0.0 < self.policy_ema <= 1.0:
+            raise ValueError(f"imitation.policy_ema is {self.policy_ema}; it must lie in (0, 1]")
 
 
 class ImitationUpdate:
@@ -86,11 +95,11 @@ class ImitationUpdate:
         }
 
     def _learning_rate(self) -> float:
-        warm_up = min(1.0, (self.updates + 1) / max(1, self.settings.warm_up_updates))
+        warmup = min(1.0, (self.updates + 1) / max(1, self.settings.learning_rate_warmup_updates))
         progress = min(1.0, self.updates / max(1, self.planned_updates))
         floor = self.settings.final_learning_rate_share
         cosine = floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * progress))
-        return self.settings.learning_rate * warm_up * cosine
+        return self.settings.learning_rate * warmup * cosine
 
 
 def imitation_loss(
@@ -114,8 +123,8 @@ def imitation_loss(
         raise ValueError("no step of the batch carries an expert's action to imitate")
     mean, log_std = dense.actor_outputs(config, weights, history[labelled])
     reach = settings.label_reach
-    wanted = batch.expert_actions[labelled].clamp(-reach, reach)
-    loss = (squash(mean, config.squash) - wanted).square().mean()
+    labels = batch.expert_actions[labelled].clamp(-reach, reach)
+    loss = (squash(mean, config.squash) - labels).square().mean()
     if settings.log_std is not None:
         loss = loss + SPREAD_WEIGHT * (log_std - settings.log_std).square().mean()
     return loss

@@ -38,7 +38,7 @@ class Learner(abc.ABC):
 
     @abc.abstractmethod
     def update(self, batch: LabelledBatch) -> dict[str, float]:
-        """One update; returns figures for the log. Raises DivergedError."""
+        """One update; returns metrics for the log. Raises DivergedError."""
 
     @abc.abstractmethod
     def tensors(self) -> dict[str, Tensor]:
@@ -64,8 +64,8 @@ class Learner(abc.ABC):
 class ImitationLearner(Learner):
     """Learns the expert's labels.
 
-    What plays, is evaluated and is exported (`actor`) is a running mean of the trained actor
-    (`ImitationSettings.policy_rate`).
+    What acts, is evaluated and is exported (`actor`) is an exponential moving average of the
+    trained actor (`ImitationSettings.policy_ema`).
     """
 
     def __init__(self, actor: Actor, settings: ImitationSettings, planned_updates: int) -> None:
@@ -75,12 +75,12 @@ class ImitationLearner(Learner):
 
     def update(self, batch: LabelledBatch) -> dict[str, float]:
         """One update by the expert's labels."""
-        figures = self._update.step(batch)
-        require_finite(figures, self._trained)
+        metrics = self._update.step(batch)
+        require_finite(metrics, self._trained)
         # A mean over all updates at first, so that the weights at the start are soon forgotten.
-        rate = max(self._update.settings.policy_rate, 1.0 / self._update.updates)
-        follow(self.actor, self._trained, rate)
-        return figures
+        rate = max(self._update.settings.policy_ema, 1.0 / self._update.updates)
+        ema_update(self.actor, self._trained, rate)
+        return metrics
 
     def start_from(self, tensors: Mapping[str, Tensor]) -> None:
         """Begin with the policy of a checkpoint, and nothing else of it."""
@@ -107,11 +107,11 @@ class ImitationLearner(Learner):
 
 
 class SacLearner(Learner):
-    """Recurrent SAC, after an optional warm start of the actor by imitation.
+    """Recurrent SAC, after optional pretraining of the actor by imitation.
 
-    What plays, is evaluated and is exported (`actor`) follows the trained actor slowly
-    (`SacSettings.policy_rate`): at a constant learning rate a policy's success jumps from one
-    update to the next, its running mean's does not.
+    What acts, is evaluated and is exported (`actor`) is an exponential moving average of the
+    trained actor (`SacSettings.policy_ema`): at a constant learning rate a policy's success jumps
+    from one update to the next, that of its average does not.
     """
 
     def __init__(
@@ -120,29 +120,28 @@ class SacLearner(Learner):
         critic: Critic,
         settings: SacSettings,
         imitation: ImitationSettings,
-        warm_up_updates: int,
     ) -> None:
         self.actor, self.critic = copy.deepcopy(actor), critic
         self._trained = actor
         self._sac = SacUpdate(actor, critic, settings)
-        self._warm_up = ImitationUpdate(actor, imitation, warm_up_updates)
+        self._pretraining = ImitationUpdate(actor, imitation, imitation.updates)
         self._reach = imitation.label_reach
 
     def update(self, batch: LabelledBatch) -> dict[str, float]:
-        """One update: imitation while the warm start lasts, SAC afterwards."""
-        if self._warm_up.updates < self._warm_up.planned_updates:
-            figures = self._warm_up.step(batch)
-            require_finite(figures, self._trained)
-            follow(self.actor, self._trained, 1.0)
-            return figures
+        """One update: imitation while pretraining lasts, SAC afterwards."""
+        if self._pretraining.updates < self._pretraining.planned_updates:
+            metrics = self._pretraining.step(batch)
+            require_finite(metrics, self._trained)
+            ema_update(self.actor, self._trained, 1.0)
+            return metrics
         labels = batch.expert_actions.clamp(-self._reach, self._reach)
-        figures = self._sac.step(batch.episodes, expert_actions=labels)
-        require_finite(figures, self._trained, self._sac.critic)
+        metrics = self._sac.step(batch.episodes, expert_actions=labels)
+        require_finite(metrics, self._trained, self._sac.critic)
         # Rewards are at most 1 in all, so a value far outside cannot be an estimate of return.
-        if abs(figures["value"]) > MAX_PLAUSIBLE_VALUE:
-            raise DivergedError(f"the mean value is {figures['value']:.1f}; returns are at most 1")
-        follow(self.actor, self._trained, self._sac.settings.policy_rate)
-        return figures
+        if abs(metrics["value"]) > MAX_PLAUSIBLE_VALUE:
+            raise DivergedError(f"the mean value is {metrics['value']:.1f}; returns are at most 1")
+        ema_update(self.actor, self._trained, self._sac.settings.policy_ema)
+        return metrics
 
     def tensors(self) -> dict[str, Tensor]:
         """Trained actor, target weights, temperature and the optimisers' moments."""
@@ -154,12 +153,12 @@ class SacLearner(Learner):
             **optimiser_tensors(sac.actor_optimiser, "actor_optimiser"),
             **optimiser_tensors(sac.critic_optimiser, "critic_optimiser"),
             **optimiser_tensors(sac.temperature_optimiser, "temperature_optimiser"),
-            **optimiser_tensors(self._warm_up.optimiser, "warm_up_optimiser"),
+            **optimiser_tensors(self._pretraining.optimiser, "warm_up_optimiser"),
         }
 
     def state(self) -> dict[str, Any]:
         """Number of updates made, by imitation and by SAC."""
-        return {"imitation_updates": self._warm_up.updates, "sac_updates": self._sac.updates}
+        return {"imitation_updates": self._pretraining.updates, "sac_updates": self._sac.updates}
 
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """Continue where the checkpoint was written."""
@@ -174,16 +173,16 @@ class SacLearner(Learner):
         restore_optimiser(sac.actor_optimiser, tensors, "actor_optimiser")
         restore_optimiser(sac.critic_optimiser, tensors, "critic_optimiser")
         restore_optimiser(sac.temperature_optimiser, tensors, "temperature_optimiser")
-        restore_optimiser(self._warm_up.optimiser, tensors, "warm_up_optimiser")
-        self._warm_up.updates = int(state["imitation_updates"])
+        restore_optimiser(self._pretraining.optimiser, tensors, "warm_up_optimiser")
+        self._pretraining.updates = int(state["imitation_updates"])
         sac.updates = int(state["sac_updates"])
 
 
-def follow(policy: Actor, trained: Actor, rate: float) -> None:
-    """Move the policy that plays a share of the way to the trained actor."""
+def ema_update(average: Actor, trained: Actor, rate: float) -> None:
+    """Exponential moving average in place: average <- (1 - rate) average + rate trained."""
     with torch.no_grad():
-        for mine, goal in zip(policy.parameters(), trained.parameters(), strict=True):
-            mine.lerp_(goal, rate)
+        for mean, newest in zip(average.parameters(), trained.parameters(), strict=True):
+            mean.lerp_(newest, rate)
 
 
 def named_parameters(network: torch.nn.Module, prefix: str) -> dict[str, Tensor]:
@@ -214,9 +213,9 @@ def restore_optimiser(
     )
 
 
-def require_finite(figures: Mapping[str, float], *networks: torch.nn.Module) -> None:
-    """Raise DivergedError if a figure or a weight is NaN or infinite; names it."""
-    for name, value in figures.items():
+def require_finite(metrics: Mapping[str, float], *networks: torch.nn.Module) -> None:
+    """Raise DivergedError if a metric or a weight is NaN or infinite; names it."""
+    for name, value in metrics.items():
         if not abs(value) < float("inf"):
             raise DivergedError(f"{name} became {value}; lower the learning rate and resume")
     for network in networks:

@@ -1,7 +1,7 @@
 """Recurrent soft actor-critic: one update over packed whole episodes.
 
 Reads beside the paper and the original SAC: histories h_t, actions a_t, twin values Q_1, Q_2 with
-a slowly following target Q', policy pi, temperature alpha.
+a target network Q' that is averaged towards them, policy pi, temperature alpha.
 
     y_t         = r_t + gamma (1 - terminated_t) ((1 - lambda) V'(h_{t+1}) + lambda y_{t+1})
     V'(h)       = min_i Q'_i(h, a) - alpha log pi(a | h)              with a ~ pi(h)
@@ -10,15 +10,15 @@ a slowly following target Q', policy pi, temperature alpha.
     temperature = -mean_t alpha (log pi(a | h_t) + target entropy)
 
 The paper has lambda = 0. With lambda > 0 a reward reaches the whole episode before it in a single
-update instead of one step per update, at the price of judging, in part, the policy that played.
+update instead of one step per update, at the price of evaluating, in part, the policy that acted.
 
 Every network sees each frame once: the actor's single forward pass serves the target (detached)
 and its own loss. In the actor's loss the critic's weights carry no gradient. The target network
 exists only as dense weights: expansion is linear, so averaging filters equals averaging
 coefficients.
 
-Actor and critic may share one picture encoder (``SacSettings.encoder``). A frame is then encoded
-once for all of actor, critic and target, and the target follows slowly in everything but the
+Actor and critic may share one image encoder (``SacSettings.encoder``). A frame is then encoded
+once for all of actor, critic and target, and the target network is averaged in everything but the
 encoder.
 """
 
@@ -30,7 +30,7 @@ from enum import Enum
 import torch
 from torch import Tensor
 
-from equi_rl.agents.stage_timer import PartClock
+from equi_rl.agents.stage_timer import StageTimer
 from equi_rl.data.episode_batch import EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.agent import require_same_input, share_encoder
@@ -39,7 +39,7 @@ from equi_rl.nets.networks import Actor, ActorWeights, Critic, CriticWeights
 
 
 class Encoder(str, Enum):
-    """Whose loss trains the picture encoder."""
+    """Which loss trains the image encoder."""
 
     SEPARATE = "separate"  # actor and critic have one each
     CRITIC = "critic"  # one for both, trained by the critic's loss
@@ -51,33 +51,56 @@ class SacSettings:
     """Hyper-parameters; the defaults are the paper's."""
 
     discount: float = 0.9
-    trace: float = 0.0  # lambda: how much of the future is taken from what followed, not from V'
-    target_rate: float = 0.005  # share of the new weights that enters the target per update
+    """Discount factor gamma."""
+    td_lambda: float = 0.0
+    """Lambda of the TD(lambda) targets: 0 bootstraps after one step, 1 sums the whole episode."""
+    tau: float = 0.005
+    """Polyak coefficient: share of the new critic's weights that enters the target per update."""
     actor_learning_rate: float = 3e-4
+    """Adam's learning rate of the actor."""
     critic_learning_rate: float = 3e-4
+    """Adam's learning rate of the critic, and of an encoder that both share."""
     temperature_learning_rate: float = 1e-3
+    """Adam's learning rate of the entropy temperature alpha."""
     initial_temperature: float = 0.1
+    """Entropy temperature alpha before the first update."""
     target_entropy: float = -5.0
+    """Entropy [nat] to which the temperature steers the policy."""
     entropy_in_target: bool = True
-    demonstration_weight: float = 0.0  # of |policy's mean - expert's action|^2 in the actor's loss
-    critic_first_updates: int = 0  # so long the actor follows demonstrations and no values yet
-    updated_critic_judges: bool = True  # False: the critic's own pass is reused, 10 % faster
+    """Whether the critic's targets contain the entropy bonus."""
+    demonstration_weight: float = 0.0
+    """Weight of |policy's mean - expert's action|^2 in the actor's loss."""
+    critic_warmup_updates: int = 0
+    """For so many updates the actor learns from demonstrations only, not from the critic."""
+    actor_uses_updated_critic: bool = True
+    """Whether the actor's loss runs the critic again after its update; False reuses the critic's
+    own forward pass, which is 10 % faster."""
     encoder: Encoder = Encoder.SEPARATE
-    policy_rate: float = 1.0  # share of the actor's new weights that enters the policy per update
+    """Which loss trains the image encoder: separate (one each for actor and critic), critic or
+    both (one shared encoder, trained by the critic's or by both losses)."""
+    policy_ema: float = 1.0
+    """Share of the trained actor's weights that enters the acting policy per update: 1 acts with
+    the newest weights, less with their exponential moving average."""
 
     def __post_init__(self) -> None:
-        if self.critic_first_updates and not self.demonstration_weight:
-            raise ValueError("critic_first_updates needs a demonstration_weight to go by meanwhile")
-        for name in ("trace", "target_rate", "policy_rate"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        if self.policy_rate == 0.0:
+        if self.critic_warmup_updates and not self.demonstration_weight:
             raise ValueError(
-                "policy_rate is 0.0; it must be above 0, or what is learnt never plays"
+                f"sac.critic_warmup_updates is {self.critic_warmup_updates}; it must be 0 without a"
+                " sac.demonstration_weight, or the actor learns nothing meanwhile"
             )
-        if self.encoder is not Encoder.SEPARATE and self.updated_critic_judges:
+        for name in ("td_lambda", "tau", "policy_ema"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(
+                    f"sac.{name} is {getattr(self, name)}; it must lie between 0 and 1"
+                )
+        if self.policy_ema == 0.0:
             raise ValueError(
-                "updated_critic_judges needs the encoder 'separate': a shared one is updated last"
+                "sac.policy_ema is 0.0; it must be above 0, or the acting policy never changes"
+            )
+        if self.encoder is not Encoder.SEPARATE and self.actor_uses_updated_critic:
+            raise ValueError(
+                f"sac.actor_uses_updated_critic is True; it must be False with sac.encoder"
+                f" '{self.encoder.value}', because a shared encoder is updated last"
             )
 
 
@@ -112,7 +135,7 @@ class SacUpdate:
         self,
         batch: EpisodeBatch,
         generator: torch.Generator | None = None,
-        clock: PartClock | None = None,
+        timer: StageTimer | None = None,
         expert_actions: Tensor | None = None,
     ) -> dict[str, float]:
         """One update of critic, actor, temperature and target; returns the losses.
@@ -120,80 +143,80 @@ class SacUpdate:
         ``expert_actions`` (D, 5) guide the actor with ``settings.demonstration_weight``; rows of
         NaN are steps about which no expert was asked.
         """
-        clock = clock or PartClock()
+        timer = timer or StageTimer()
         layout = batch.layout
         temperature = self.log_temperature.detach().exp()
-        with clock.part("prepare frames"):
+        with timer.stage("prepare frames"):
             frames = dense.prepare_depth(self.actor.config, batch.depth_m, batch.holding)
             previous = layout.previous_actions(batch.actions)
-        with clock.part("expand filters"):
+        with timer.stage("expand filters"):
             actor_weights, critic_weights = self.actor.dense(), self.critic.dense()
         decided = layout.frame_of_step
         # Encoders see each frame once. In training the critic needs h_t alone, so with its own
         # encoder the last frame of each episode is left out.
         encoded = seen = None
         if self.shares_encoder:
-            encoded = self._encode(critic_weights, frames, None, clock, "shared")
+            encoded = self._encode(critic_weights, frames, None, timer, "shared")
             seen = encoded.detach().requires_grad_()  # collects the gradient of every loss
             to_actor = seen if self.settings.encoder is Encoder.BOTH else seen.detach()
             to_target, to_critic = seen.detach(), seen[decided]
         else:
-            to_actor = self._encode(actor_weights, frames, None, clock, "actor")
+            to_actor = self._encode(actor_weights, frames, None, timer, "actor")
             with torch.no_grad():
-                to_target = self._encode(self.target, frames, None, clock, "target")
-            to_critic = self._encode(critic_weights, frames, decided, clock, "critic")
+                to_target = self._encode(self.target, frames, None, timer, "target")
+            to_critic = self._encode(critic_weights, frames, decided, timer, "critic")
 
         action, log_density, centre = self._act(
-            actor_weights, to_actor, previous, layout, generator, clock
+            actor_weights, to_actor, previous, layout, generator, timer
         )
         with torch.no_grad():
             next_action = action.detach()[layout.next_frame_of_step]
             next_density = log_density.detach()[layout.next_frame_of_step]
             targets = self._targets(
-                batch, to_target, previous, next_action, next_density, temperature, clock
+                batch, to_target, previous, next_action, next_density, temperature, timer
             )
 
-        history = self._critic_history(critic_weights, to_critic, previous, layout, clock)
-        with clock.part("critic heads"):
+        history = self._critic_history(critic_weights, to_critic, previous, layout, timer)
+        with timer.stage("critic heads"):
             values = dense.critic_values(critic_weights, history, batch.actions)
             critic_loss = (values - targets).square().mean(dim=1).sum()
-        with clock.part("critic backward"):
+        with timer.stage("critic backward"):
             self.critic_optimiser.zero_grad(set_to_none=True)
             critic_loss.backward()
         # Copied, because a plain network's dense weights are the parameters that will move.
-        judge: CriticWeights = dense.map_tensors(critic_weights, _frozen_copy)
+        frozen_critic: CriticWeights = dense.map_tensors(critic_weights, _frozen_copy)
         if not self.shares_encoder:
-            with clock.part("optimisers and target"):
+            with timer.stage("optimisers and target"):
                 self.critic_optimiser.step()
 
-        # actor: the critic judges; its weights carry no gradient
+        # Actor: the critic's weights carry no gradient in its loss.
         history = history.detach()
         with torch.no_grad():
-            if self.settings.updated_critic_judges:
-                with clock.part("expand filters"):
-                    judge = dense.map_tensors(self.critic.dense(), torch.detach)
-                features = self._encode(judge, frames, decided, clock, "judge")
-                history = self._critic_history(judge, features, previous, layout, clock)
-        with clock.part("actor loss"):
-            judged = dense.critic_values(judge, history, action[decided]).amin(dim=0)
+            if self.settings.actor_uses_updated_critic:
+                with timer.stage("expand filters"):
+                    frozen_critic = dense.map_tensors(self.critic.dense(), torch.detach)
+                features = self._encode(frozen_critic, frames, decided, timer, "updated critic")
+                history = self._critic_history(frozen_critic, features, previous, layout, timer)
+        with timer.stage("actor loss"):
+            action_values = dense.critic_values(frozen_critic, history, action[decided])
             own_density = log_density[decided]
             # Values of an untrained critic would only undo what the actor knows.
-            trusted = float(self.updates >= self.settings.critic_first_updates)
-            actor_loss = trusted * (temperature * own_density - judged).mean()
+            trusted = float(self.updates >= self.settings.critic_warmup_updates)
+            actor_loss = trusted * (temperature * own_density - action_values.amin(dim=0)).mean()
             if expert_actions is not None and self.settings.demonstration_weight:
                 known = ~torch.isnan(expert_actions).any(dim=1)
                 if known.any():  # the mean of nothing is NaN
                     distance = (centre[decided][known] - expert_actions[known]).square().mean()
                     actor_loss = actor_loss + self.settings.demonstration_weight * distance
-        with clock.part("actor backward"):
+        with timer.stage("actor backward"):
             self.actor_optimiser.zero_grad(set_to_none=True)
             actor_loss.backward()
         if encoded is not None and seen is not None:
-            with clock.part("shared encoder backward"):
+            with timer.stage("shared encoder backward"):
                 encoded.backward(seen.grad)
-            with clock.part("optimisers and target"):
+            with timer.stage("optimisers and target"):
                 self.critic_optimiser.step()
-        with clock.part("optimisers and target"):
+        with timer.stage("optimisers and target"):
             self.actor_optimiser.step()
             gap = (own_density.detach() + self.settings.target_entropy).mean()
             temperature_loss = -self.log_temperature.exp() * gap
@@ -201,8 +224,12 @@ class SacUpdate:
             temperature_loss.backward()
             self.temperature_optimiser.step()
             with torch.no_grad():
-                newest = judge if self.settings.updated_critic_judges else self.critic.dense()
-            follow_target(self.target, newest, self.settings.target_rate)
+                newest = (
+                    frozen_critic
+                    if self.settings.actor_uses_updated_critic
+                    else self.critic.dense()
+                )
+            polyak_update(self.target, newest, self.settings.tau)
         self.updates += 1
         return {
             "critic_loss": float(critic_loss.detach()),
@@ -217,11 +244,11 @@ class SacUpdate:
         weights: ActorWeights | CriticWeights,
         frames: dense.Frames,
         rows: Tensor | None,
-        clock: PartClock,
+        timer: StageTimer,
         name: str,
     ) -> Tensor:
         """Features (F, C) of all frames, or of those in ``rows``."""
-        with clock.part(f"{name} encoder"):
+        with timer.stage(f"{name} encoder"):
             is_actor = isinstance(weights, ActorWeights)
             config = self.actor.config if is_actor else self.critic.config
             return dense.encode(config, weights.history.encoder, frames, rows, dtype=self.dtype)
@@ -233,15 +260,15 @@ class SacUpdate:
         previous: Tensor,
         layout: EpisodeLayout,
         generator: torch.Generator | None,
-        clock: PartClock,
+        timer: StageTimer,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Per frame: sampled action (F, 5), its log-density (F,), deterministic action (F, 5)."""
         config = self.actor.config
-        with clock.part("actor LSTM"):
+        with timer.stage("actor LSTM"):
             history, _ = dense.run_history(
                 config, weights.history, features, previous, layout.frame_counts
             )
-        with clock.part("actor head"):
+        with timer.stage("actor head"):
             mean, log_std = dense.actor_outputs(config, weights, history)
             noise = torch.randn(mean.shape, generator=generator)
             action, density = sample(mean, log_std, noise, config.squash)
@@ -255,21 +282,25 @@ class SacUpdate:
         next_action: Tensor,
         next_density: Tensor,
         temperature: Tensor,
-        clock: PartClock,
+        timer: StageTimer,
     ) -> Tensor:
         """y_t for every transition, (D,)."""
         config, layout = self.critic.config, batch.layout
-        with clock.part("target LSTM and heads"):
+        with timer.stage("target LSTM and heads"):
             history, _ = dense.run_history(
                 config, self.target.history, features, previous, layout.frame_counts
             )
-            following = history[layout.next_frame_of_step]
-            value = dense.critic_values(self.target, following, next_action).amin(dim=0)
+            next_history = history[layout.next_frame_of_step]
+            next_values = dense.critic_values(self.target, next_history, next_action).amin(dim=0)
         if self.settings.entropy_in_target:
-            value = value - temperature * next_density
-        goes_on = self.settings.discount * (1.0 - batch.terminated)
-        targets = lambda_returns(batch.rewards, goes_on, value, self.settings.trace, layout)
-        return targets if batch.moment is None else mean_over_copies(targets, batch.moment)
+            next_values = next_values - temperature * next_density
+        discounts = self.settings.discount * (1.0 - batch.terminated)
+        targets = lambda_returns(
+            batch.rewards, discounts, next_values, self.settings.td_lambda, layout
+        )
+        if batch.copy_group is None:
+            return targets
+        return mean_over_copies(targets, batch.copy_group)
 
     def _critic_history(
         self,
@@ -277,10 +308,10 @@ class SacUpdate:
         features: Tensor,
         previous: Tensor,
         layout: EpisodeLayout,
-        clock: PartClock,
+        timer: StageTimer,
     ) -> Tensor:
         """History features (D, C) at the frames where a transition was decided."""
-        with clock.part("critic LSTM"):
+        with timer.stage("critic LSTM"):
             history, _ = dense.run_history(
                 self.critic.config,
                 weights.history,
@@ -292,46 +323,50 @@ class SacUpdate:
 
 
 def lambda_returns(
-    rewards: Tensor, goes_on: Tensor, following: Tensor, trace: float, layout: EpisodeLayout
+    rewards: Tensor,
+    discounts: Tensor,
+    next_values: Tensor,
+    td_lambda: float,
+    layout: EpisodeLayout,
 ) -> Tensor:
-    """Returns y_t (D,) = r_t + goes_on_t ((1 - trace) following_t + trace y_{t+1}).
+    """TD(lambda) returns y_t (D,) = r_t + gamma_t ((1 - lambda) V'_{t+1} + lambda y_{t+1}).
 
     Args:
         rewards: (D,).
-        goes_on: (D,) discount, zero where the episode ended.
-        following: (D,) value V' of the history after each transition; the last of an episode that
-            ran out of time rests on it alone.
-        trace: lambda, between 0 and 1.
+        discounts: (D,) gamma_t, zero where the episode terminated.
+        next_values: (D,) value V' of the history after each transition; the last of an episode
+            that was truncated rests on it alone.
+        td_lambda: lambda, between 0 and 1.
         layout: which transition follows which.
     """
-    if not trace:
-        return rewards + goes_on * following
+    if not td_lambda:
+        return rewards + discounts * next_values
     counts = layout.step_counts.tolist()
-    steps = zip(*(tensor.split(counts) for tensor in (rewards, goes_on, following)), strict=True)
+    columns = (tensor.split(counts) for tensor in (rewards, discounts, next_values))
     returns: list[Tensor] = []
-    for reward, factor, ahead in reversed(list(steps)):
+    for reward, discount, next_value in reversed(list(zip(*columns, strict=True))):
         if returns:  # episodes that have a next step come first
             longer = len(returns[-1])
-            mixed = torch.lerp(ahead[:longer], returns[-1], trace)
-            ahead = torch.cat([mixed, ahead[longer:]])
-        returns.append(reward + factor * ahead)
+            mixed = torch.lerp(next_value[:longer], returns[-1], td_lambda)
+            next_value = torch.cat([mixed, next_value[longer:]])
+        returns.append(reward + discount * next_value)
     return torch.cat(returns[::-1])
 
 
-def mean_over_copies(values: Tensor, moment: Tensor) -> Tensor:
-    """Each of ``values`` (D,) replaced by the mean of those with the same ``moment`` (D,)."""
-    count = int(moment.max()) + 1
-    total = values.new_zeros(count).index_add_(0, moment, values)
-    copies = values.new_zeros(count).index_add_(0, moment, torch.ones_like(values))
-    return (total / copies)[moment]
+def mean_over_copies(values: Tensor, copy_group: Tensor) -> Tensor:
+    """Each of ``values`` (D,) replaced by the mean of those in the same ``copy_group`` (D,)."""
+    count = int(copy_group.max()) + 1
+    total = values.new_zeros(count).index_add_(0, copy_group, values)
+    copies = values.new_zeros(count).index_add_(0, copy_group, torch.ones_like(values))
+    return (total / copies)[copy_group]
 
 
-def follow_target(target: CriticWeights, newest: CriticWeights, rate: float) -> None:
-    """Move the target's tensors in place a share ``rate`` of the way to the newest weights."""
-    goals = dict(dense.named_tensors(newest))
+def polyak_update(target: CriticWeights, newest: CriticWeights, tau: float) -> None:
+    """Polyak averaging in place: target <- (1 - tau) target + tau newest."""
+    new = dict(dense.named_tensors(newest))
     with torch.no_grad():
         for name, tensor in dense.named_tensors(target):
-            tensor.lerp_(goals[name], rate)
+            tensor.lerp_(new[name], tau)
 
 
 def _frozen_copy(tensor: Tensor) -> Tensor:

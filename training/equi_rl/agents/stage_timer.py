@@ -1,4 +1,4 @@
-"""Where the time of an update goes, part by part."""
+"""Where the time of an update goes, stage by stage."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class PartClock:
-    """Adds up wall time per named part of an update."""
+class StageTimer:
+    """Adds up wall time per named stage of an update."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def part(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> Iterator[None]:
         """Time the enclosed block."""
         start = time.perf_counter()
         try:

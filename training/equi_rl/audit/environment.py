@@ -135,12 +135,12 @@ def _audit_element(
         first = task.sample_start(rng)
         actions = [task.sample_action(rng) for _ in range(steps)]
         plain = _rollout(task, first, actions)
-        turned = _rollout(
+        rotated = _rollout(
             task,
             task.transform_state(g, first),
             [task.transform_action(g, action) for action in actions],
         )
-        for one, two in zip(plain, turned, strict=False):
+        for one, two in zip(plain, rotated, strict=False):
             compared += 1
             reward.add(two.reward - one.reward)
             endings += one.ended != two.ended

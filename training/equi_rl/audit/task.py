@@ -139,14 +139,14 @@ class ManipulationTask:
     def transform_state(self, g: Element, state: Scene) -> Scene:
         """Mirror (y -> -y about the middle) if asked, then turn."""
         scene = _mirrored(state, self._pivot) if g.mirror else state
-        return scene.turned(self.group.angle_rad(g), self._pivot)
+        return scene.rotated(self.group.angle_rad(g), self._pivot)
 
     def transform_action(self, g: Element, action: np.ndarray) -> np.ndarray:
         """The mixed representation of (w, x, y, z, r)."""
         return symmetry.transform_action(self.group, g, action)
 
     def transform_observation(self, g: Element, observation: np.ndarray) -> np.ndarray:
-        """The picture turns about its own centre, which is the gripper."""
+        """The image turns about its own centre, which is the gripper."""
         return symmetry.transform_observation(self.group, g, observation)
 
     def features(self, state: Scene) -> Features:

@@ -1,6 +1,6 @@
 """`equi-bench env`: how many environment steps per second, and where the time goes.
 
-Episodes are played by the experts, as in the reference figures: half of them try the immovable
+Episodes are played by the experts, as in the reference numbers: half of them try the immovable
 object first. Everything runs in one thread of one process.
 """
 
@@ -30,7 +30,7 @@ was another day's measurement, so the ratio is a guide."""
 
 
 @dataclass(frozen=True)
-class Figures:
+class EnvSpeed:
     """Measured on one task."""
 
     episodes: int
@@ -50,7 +50,7 @@ class Figures:
     """Per reset [ms]."""
 
 
-def measure(task: str, episodes: int, seed: int) -> Figures:
+def measure(task: str, episodes: int, seed: int) -> EnvSpeed:
     """Play expert episodes and time them."""
     env = make_env(task)
     expert = make_expert(task)
@@ -80,7 +80,7 @@ def measure(task: str, episodes: int, seed: int) -> Figures:
     env.close()
     per_step_ms = 1e3 / steps
     accounted_s = total.kinematics_s + total.physics_s + total.rendering_s
-    return Figures(
+    return EnvSpeed(
         episodes=episodes,
         steps=steps,
         successes=successes,
@@ -109,20 +109,20 @@ def run(options: list[str]) -> dict[str, object]:
     arguments = parser.parse_args(options)
     if arguments.episodes < 1:
         parser.error(f"--episodes {arguments.episodes} must be at least 1")
-    figures = {}
+    numbers = {}
     with Console(stderr=True).status("starting") as status:
         for task in arguments.tasks:
             status.update(f"{task}: {arguments.episodes} episodes")
-            figures[task] = measure(task, arguments.episodes, arguments.seed)
-    _print_table(figures)
+            numbers[task] = measure(task, arguments.episodes, arguments.seed)
+    _print_table(numbers)
     return {
-        "steps_per_s": {task: round(f.steps_per_s, 1) for task, f in figures.items()},
+        "steps_per_s": {task: round(f.steps_per_s, 1) for task, f in numbers.items()},
         "steps_per_s_with_resets": {
-            task: round(f.steps_per_s_with_resets, 1) for task, f in figures.items()
+            task: round(f.steps_per_s_with_resets, 1) for task, f in numbers.items()
         },
         "details": {
             task: {name: round(value, 4) for name, value in asdict(f).items()}
-            for task, f in figures.items()
+            for task, f in numbers.items()
         },
     }
 
@@ -137,7 +137,7 @@ def _raw_physics_us(world: World, steps: int = 500) -> float:
     return best_s / steps * 1e6
 
 
-def _print_table(figures: dict[str, Figures]) -> None:
+def _print_table(numbers: dict[str, EnvSpeed]) -> None:
     speed = Table(title="environment steps per second, one core, depth image included")
     split = Table(title="where the time goes: ms per environment step")
     for table, headings in (
@@ -147,7 +147,7 @@ def _print_table(figures: dict[str, Figures]) -> None:
         for heading in headings:
             is_task = heading == "task"
             table.add_column(heading, justify="left" if is_task else "right", no_wrap=is_task)
-    for task, f in figures.items():
+    for task, f in numbers.items():
         reference = REFERENCE_STEPS_PER_S[task]
         speed.add_row(
             task,

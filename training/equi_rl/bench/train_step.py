@@ -1,9 +1,9 @@
 """`equi-bench train-step`: one complete training step, from sampling to the moved target.
 
-A step samples whole episodes, turns each by its own angle, packs them and updates critic, actor,
-temperature and target. Measured for the presets `fast` (one picture encoder for actor and critic)
+A step samples whole episodes, rotates each by its own angle, packs them and updates critic, actor,
+temperature and target. Measured for the presets `fast` (one image encoder for actor and critic)
 and `paper` (one each), on the reference's batch of 32 episodes x 50 steps and on 32 episodes as
-long as expert demonstrations. The two presets take turns in one process; figures are medians.
+long as expert demonstrations. The two presets take turns in one process; numbers are medians.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from rich.progress import Progress
 from rich.table import Table
 
 from equi_rl.agents.sac import SacUpdate
-from equi_rl.agents.stage_timer import PartClock
+from equi_rl.agents.stage_timer import StageTimer
 from equi_rl.bench.update import DEMO_LENGTHS, FULL_LENGTHS
 from equi_rl.data.collate import collate
 from equi_rl.data.episode import Episode
-from equi_rl.data.replay_buffer import EpisodeMemory
+from equi_rl.data.replay_buffer import EpisodeReplayBuffer
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.config import reference_config
-from equi_rl.training.config import Preset, RobotRun, robot_run
+from equi_rl.training.config import Preset, RobotRun
 from equi_rl.training.malloc import keep_freed_memory
+from equi_rl.training.presets import robot_run
 
 REFERENCE_FULL_BATCH_S = (7.5, 11.0)
 """The authors' update on the full batch, on two cores of a like machine on another day: the ratio
 is a guide."""
 
 WARM_UP_STEPS = 4
-"""Untimed, until kernels are compiled and the heap has the size that a trainer's has."""
+"""Untimed, until kernels are compiled and malloc holds as much memory as in a trainer."""
 
 
 class TrainStep:
-    """Memory, networks and update of one preset."""
+    """Replay buffer, networks and update of one preset."""
 
     def __init__(self, run: RobotRun, lengths: tuple[int, ...]) -> None:
         torch.manual_seed(0)
@@ -46,22 +47,22 @@ class TrainStep:
         self.run = run
         actor, critic = build_agent(run.kind.combination, reference_config(run.group))
         self.update = SacUpdate(actor, critic, run.sac)
-        self.memory = EpisodeMemory(run.capacity)
+        self.replay_buffer = EpisodeReplayBuffer(run.replay_capacity)
         for length in lengths:
-            self.memory.add(_episode(length, self.rng))
+            self.replay_buffer.add(_episode(length, self.rng))
         self.batch_episodes = len(lengths)
-        self.clock = PartClock()
+        self.timer = StageTimer()
         self.seconds: list[float] = []
 
     def __call__(self) -> None:
         """One timed step."""
         started = time.perf_counter()
-        with self.clock.part("sample"):
-            episodes = self.memory.sample(self.batch_episodes, self.rng)
-        with self.clock.part("unpack, turn and pack"):
+        with self.timer.stage("sample"):
+            episodes = self.replay_buffer.sample(self.batch_episodes, self.rng)
+        with self.timer.stage("unpack, rotate and pack"):
             size_px = self.update.actor.config.observation_size
             batch = collate(episodes, size_px, self.rng, self.run.augmentation)
-        self.update.step(batch.episodes, clock=self.clock, expert_actions=batch.expert_actions)
+        self.update.step(batch.episodes, timer=self.timer, expert_actions=batch.expert_actions)
         self.seconds.append(time.perf_counter() - started)
 
     @property
@@ -72,7 +73,7 @@ class TrainStep:
     def split(self) -> dict[str, float]:
         """Mean time per part of a step [s]."""
         return {
-            name: round(total / len(self.seconds), 4) for name, total in self.clock.seconds.items()
+            name: round(total / len(self.seconds), 4) for name, total in self.timer.seconds.items()
         }
 
 
@@ -98,7 +99,7 @@ def run(options: list[str]) -> dict[str, object]:
         for _ in range(WARM_UP_STEPS):
             step()
         step.seconds.clear()
-        step.clock.seconds.clear()
+        step.timer.seconds.clear()
     with Progress(transient=True, console=Console(stderr=True)) as progress:
         for _ in progress.track(range(parsed.repeats), description="steps"):
             for step in steps.values():

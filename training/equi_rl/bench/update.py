@@ -5,7 +5,7 @@ the straightforward program: padded batches, the modules called as escnn offers 
 expanded at every call, the LSTM step by step), the actor run once for the target and once for its
 loss, the critic's gradients in the actor's loss not switched off. It encodes a frame once per call,
 which is already better than the published implementation (twice). The two sides take turns in one
-process; figures are medians, and only ratios carry over to another machine.
+process; numbers are medians, and only ratios carry over to another machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.table import Table
 from torch import Tensor
 
 from equi_rl.agents.sac import SacSettings, SacUpdate
-from equi_rl.agents.stage_timer import PartClock
+from equi_rl.agents.stage_timer import StageTimer
 from equi_rl.data.episode_batch import EpisodeBatch, random_batch
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.config import GROUP_CHOICES, Combination, NetworkConfig, reference_config
@@ -47,7 +47,7 @@ def run(options: list[str]) -> dict[str, object]:
     escnn_actor, escnn_critic = copy.deepcopy(actor), copy.deepcopy(critic)
     fast = SacUpdate(actor, critic)
     reusing = SacUpdate(
-        copy.deepcopy(actor), copy.deepcopy(critic), SacSettings(updated_critic_judges=False)
+        copy.deepcopy(actor), copy.deepcopy(critic), SacSettings(actor_uses_updated_critic=False)
     )
     full, demo = (
         random_batch(config.observation_size, lengths) for lengths in (FULL_LENGTHS, DEMO_LENGTHS)
@@ -55,7 +55,7 @@ def run(options: list[str]) -> dict[str, object]:
     plain = EscnnUpdate(escnn_actor, escnn_critic)
     padded = pad(full)
 
-    full_clock, demo_clock = PartClock(), PartClock()
+    full_timer, demo_timer = StageTimer(), StageTimer()
     fast.step(demo)  # warm up allocators and kernels
     fast_s: list[float] = []
     demo_s: list[float] = []
@@ -64,8 +64,8 @@ def run(options: list[str]) -> dict[str, object]:
     with Progress(transient=True) as progress:
         task = progress.add_task("updates", total=parsed.repeats)
         for _ in range(parsed.repeats):
-            demo_s.append(_timed(lambda: fast.step(demo, clock=demo_clock)))
-            fast_s.append(_timed(lambda: fast.step(full, clock=full_clock)))
+            demo_s.append(_timed(lambda: fast.step(demo, timer=demo_timer)))
+            fast_s.append(_timed(lambda: fast.step(full, timer=full_timer)))
             reusing_s.append(_timed(lambda: reusing.step(full)))
             if not parsed.skip_escnn:
                 escnn_s.append(_timed(lambda: plain.step(padded)))
@@ -75,7 +75,7 @@ def run(options: list[str]) -> dict[str, object]:
     full_s, achieved = statistics.median(fast_s), operations / statistics.median(fast_s)
     escnn = statistics.median(escnn_s) if escnn_s else None
     demo_median = statistics.median(demo_s)
-    _report(parsed.repeats, full_clock, full_s, demo_clock, demo_median)
+    _report(parsed.repeats, full_timer, full_s, demo_timer, demo_median)
     return {
         "full_batch_s": round(full_s, 4),
         "demo_batch_s": round(demo_median, 4),
@@ -87,7 +87,7 @@ def run(options: list[str]) -> dict[str, object]:
         "achieved_gflops": round(achieved / 1e9, 1),
         "matmul_peak_gflops": round(peak / 1e9, 1),
         "share_of_peak": round(achieved / peak, 3),
-        "parts_full_s": {k: round(v / parsed.repeats, 4) for k, v in full_clock.seconds.items()},
+        "parts_full_s": {k: round(v / parsed.repeats, 4) for k, v in full_timer.seconds.items()},
         "convolution_dtype": str(fast.dtype).removeprefix("torch."),
         "group": parsed.group,
         "agent": parsed.agent,
@@ -149,7 +149,7 @@ class EscnnUpdate:
         pairs = zip(self.target.parameters(), self.critic.parameters(), strict=True)
         with torch.no_grad():
             for old, new in pairs:
-                old.lerp_(new, self.settings.target_rate)
+                old.lerp_(new, self.settings.tau)
         return {
             "critic_loss": float(critic_loss.detach()),
             "actor_loss": float(actor_loss.detach()),
@@ -226,7 +226,7 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _report(repeats: int, full: PartClock, full_s: float, demo: PartClock, demo_s: float) -> None:
+def _report(repeats: int, full: StageTimer, full_s: float, demo: StageTimer, demo_s: float) -> None:
     table = Table(title="One update, mean seconds per part")
     for column in ("part", "32 x 50 steps", "demo lengths"):
         table.add_column(column, justify="left" if column == "part" else "right")

@@ -11,9 +11,9 @@ One update of one learner, in the order of the code:
     loss                            mean[ -A_t log pi(a_t|h_t) + c_v (R_t - V(h_t))^2 - c_e H(pi) ]
     clip the gradient's norm, RMSprop
 
-The recurrent part runs once per step: what chose the actions is recorded (see `lstm_tape`) and
+The recurrent part runs once per step: what chose the actions is recorded (see `recorded_lstm`) and
 differentiated, since on-policy data is used once, with the weights that produced it. The encoder
-of the 2-D world runs once per distinct picture (see `picture_memory`). The LSTM state crosses
+of the 2-D world runs once per distinct image (see `encoder_cache`). The LSTM state crosses
 update boundaries without its gradient (truncated back-propagation through T steps).
 
 Defaults are those common in A2C implementations, except where a field says that it was tuned.
@@ -28,9 +28,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equi_rl.carflag.encoder_cache import PictureMemory
+from equi_rl.carflag.encoder_cache import EncoderCache
 from equi_rl.carflag.policy import GridPolicy, Weights
-from equi_rl.carflag.recorded_lstm import LstmState, LstmTape
+from equi_rl.carflag.recorded_lstm import LstmState, RecordedLstm
 from equi_rl.carflag.vector import VectorStep, make_vector
 from equi_rl.carflag.worlds import STEP_LIMIT, World
 
@@ -52,7 +52,7 @@ class A2CConfig:
     rms_decay: float = 0.99
     rms_epsilon: float = 1e-5
     rms_correction: bool = False  # of the running mean for its start at zero
-    return_mix: float = 1.0  # lambda; below 1 the critic's values bound the noise of later steps
+    gae_lambda: float = 1.0  # lambda; below 1 the critic's values bound the noise of later steps
     value_weight: float = 0.5  # c_v
     entropy_weight: float = 0.01  # c_e
     max_gradient_norm: float = 0.5
@@ -66,7 +66,7 @@ class A2CConfig:
         for name in ("envs", "rollout_steps", "learning_rate", "rms_epsilon", "max_gradient_norm"):
             if getattr(self, name) <= 0:
                 raise A2CError(f"{name} = {getattr(self, name)} must be positive")
-        for name in ("discount", "return_mix"):
+        for name in ("discount", "gae_lambda"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise A2CError(f"{name} = {getattr(self, name)} must lie in [0, 1]")
         if not 0.0 <= self.rms_decay < 1.0:
@@ -105,7 +105,7 @@ class _Rollout(NamedTuple):
     observations: list[np.ndarray]  # (L, N, ...)
     actions: np.ndarray  # (T, L, N) int64
     steps: list[VectorStep]
-    tape: LstmTape
+    recording: RecordedLstm
     time_out_values: np.ndarray  # (T, L, N): V after a time-out, 0 elsewhere
     next_value: np.ndarray  # (L, N): V(h_T)
 
@@ -141,9 +141,9 @@ class A2CLearners:
         """Play T steps, then change the weights once."""
         dense = self.policy.expand(self.parameters).requires_grad_()
         weights = self.policy.weights(dense)
-        memory = self._memory(weights)
-        rollout = self._play(weights, memory)
-        logits, values = self._differentiable(weights, memory, rollout)
+        cache = self._encoder_cache(weights)
+        rollout = self._play(weights, cache)
+        logits, values = self._differentiable(weights, cache, rollout)
         returns = self._returns(rollout, values.detach().numpy())
         advantages = self._advantages(returns, values.detach())
         log_policy = logits.log_softmax(dim=-1)
@@ -176,15 +176,15 @@ class A2CLearners:
         generators = [np.random.default_rng((seed, own)) for own in self.seeds]
         envs = make_vector(self.world, episodes, generators)
         weights = self.policy.weights(self.policy.expand(self.parameters))
-        memory = self._memory(weights)
+        cache = self._encoder_cache(weights)
         state = self.policy.initial_state(len(self.seeds), episodes)
         observation = envs.reset()
         running = np.ones(envs.shape, dtype=bool)
         success = np.zeros(envs.shape, dtype=bool)
         total, length = np.zeros(envs.shape), np.zeros(envs.shape)
         for _ in range(STEP_LIMIT):
-            percept = self._perceive(weights, memory, observation)
-            state = self.policy.recur(weights, percept, state)
+            embedding = self._embed(weights, cache, observation)
+            state = self.policy.recur(weights, embedding, state)
             logits, _ = self.policy.heads(weights, state.hidden)
             step = envs.step(logits.numpy().argmax(axis=-1))
             total += running * step.reward
@@ -196,31 +196,31 @@ class A2CLearners:
                 break
         return Evaluation(success.mean(axis=1), total.mean(axis=1), length.mean(axis=1))
 
-    def _memory(self, weights: Weights) -> PictureMemory | None:
-        """A memory for one rollout, if there are pictures to remember."""
+    def _encoder_cache(self, weights: Weights) -> EncoderCache | None:
+        """A cache for one rollout, if the world has an image encoder."""
         if not self.policy.has_encoder:
             return None
-        return PictureMemory(self.policy, weights, len(self.seeds))
+        return EncoderCache(self.policy, weights, len(self.seeds))
 
-    def _perceive(
-        self, weights: Weights, memory: PictureMemory | None, observation: np.ndarray
+    def _embed(
+        self, weights: Weights, cache: EncoderCache | None, observation: np.ndarray
     ) -> Tensor:
-        if memory is None:
-            return self.policy.perceive(weights, torch.from_numpy(observation))
-        return memory.look(observation)
+        if cache is None:
+            return self.policy.embed(weights, torch.from_numpy(observation))
+        return cache.lookup(observation)
 
     @torch.no_grad()
-    def _play(self, weights: Weights, memory: PictureMemory | None) -> _Rollout:
+    def _play(self, weights: Weights, cache: EncoderCache | None) -> _Rollout:
         """T steps in every world with sampled actions; leaves the state after the last of them."""
         config = self.config
         # argmax(logits + Gumbel noise) is a sample of the softmax; drawn at once for the rollout.
         shape = (config.rollout_steps, config.envs, self.world.NUM_ACTIONS)
         noise = np.stack([g.gumbel(size=shape) for g in self.action_generators], axis=1)
-        tape = LstmTape()
+        recording = RecordedLstm()
         observations, actions, steps = [], [], []
         for time in range(config.rollout_steps):
-            percept = self._perceive(weights, memory, self.observation)
-            self.state = tape.step(percept, weights["lstm_h"], self.state)
+            embedding = self._embed(weights, cache, self.observation)
+            self.state = recording.step(embedding, weights["lstm_h"], self.state)
             logits = self.policy.logits(weights, self.state.hidden)
             action = (logits.numpy() + noise[time]).argmax(axis=-1)
             step = self.envs.step(action)
@@ -229,31 +229,31 @@ class A2CLearners:
             steps.append(step)
             ended = step.terminated | step.truncated
             if ended.any():
-                self.state = tape.end_episodes(torch.from_numpy(~ended).unsqueeze(-1))
+                self.state = recording.end_episodes(torch.from_numpy(~ended).unsqueeze(-1))
             self.observation = step.observation
-        percept = self._perceive(weights, memory, self.observation)
-        after = self.policy.recur(weights, percept, self.state)
+        embedding = self._embed(weights, cache, self.observation)
+        after = self.policy.recur(weights, embedding, self.state)
         return _Rollout(
             observations=observations,
             actions=np.stack(actions),
             steps=steps,
-            tape=tape,
-            time_out_values=self._time_out_values(weights, memory, steps, tape.after),
+            recording=recording,
+            time_out_values=self._time_out_values(weights, cache, steps, recording.after),
             next_value=self.policy.heads(weights, after.hidden)[1].numpy(),
         )
 
     def _differentiable(
-        self, weights: Weights, memory: PictureMemory | None, rollout: _Rollout
+        self, weights: Weights, cache: EncoderCache | None, rollout: _Rollout
     ) -> tuple[Tensor, Tensor]:
         """What was played as a function of the weights: logits (T, L, N, A), values (T, L, N)."""
         learner_first = (len(self.seeds), self.config.rollout_steps, self.config.envs, -1)
-        if memory is None:
+        if cache is None:
             seen = torch.from_numpy(np.concatenate(rollout.observations, axis=1))
-            percepts = self.policy.perceive(weights, seen)
+            embeddings = self.policy.embed(weights, seen)
         else:
-            percepts = memory.recall(weights, self.config.rollout_steps)
-        percepts = percepts.view(learner_first).transpose(0, 1)
-        hidden = rollout.tape.hidden(percepts, weights["lstm_h"])
+            embeddings = cache.embed_seen(weights, self.config.rollout_steps)
+        embeddings = embeddings.view(learner_first).transpose(0, 1)
+        hidden = rollout.recording.hidden(embeddings, weights["lstm_h"])
         logits, values = self.policy.heads(weights, hidden.transpose(0, 1).flatten(1, 2))
         return logits.view(learner_first).transpose(0, 1), values.view(learner_first[:3]).transpose(
             0, 1
@@ -263,7 +263,7 @@ class A2CLearners:
     def _time_out_values(
         self,
         weights: Weights,
-        memory: PictureMemory | None,
+        cache: EncoderCache | None,
         steps: list[VectorStep],
         states: list[LstmState],
     ) -> np.ndarray:
@@ -282,22 +282,22 @@ class A2CLearners:
             final = np.stack([step.final_observation for step in steps], axis=1)[pick]
             hidden = torch.stack([state.hidden for state in states], dim=1)[pick]
             cell = torch.stack([state.cell for state in states], dim=1)[pick]
-            percept = self._perceive(weights, memory, final)
-            after = self.policy.recur(weights, percept, LstmState(hidden, cell))
+            embedding = self._embed(weights, cache, final)
+            after = self.policy.recur(weights, embedding, LstmState(hidden, cell))
             values[pick] = self.policy.heads(weights, after.hidden)[1].numpy()
         return values.transpose(1, 0, 2) * cut.transpose(1, 0, 2)
 
     def _returns(self, rollout: _Rollout, values: np.ndarray) -> Tensor:
         """Returns R_t, (T, L, N), by the recursion in the module's head; ``values`` are V(h_t)."""
-        trust = 1.0 - self.config.return_mix
-        following = rollout.next_value  # what R_{t+1} and V(h_{t+1}) stand for after the last step
+        value_share = 1.0 - self.config.gae_lambda
+        next_values = rollout.next_value  # V(h_T) after the last step
         returns = np.empty(rollout.time_out_values.shape, dtype=np.float32)
         for time in reversed(range(self.config.rollout_steps)):
             step = rollout.steps[time]
             # A time-out ends the sum with the value of its last observation, or zero if so set.
-            following = np.where(step.truncated, rollout.time_out_values[time], following)
-            returns[time] = step.reward + self.config.discount * ~step.terminated * following
-            following = returns[time] + trust * (values[time] - returns[time])
+            next_values = np.where(step.truncated, rollout.time_out_values[time], next_values)
+            returns[time] = step.reward + self.config.discount * ~step.terminated * next_values
+            next_values = returns[time] + value_share * (values[time] - returns[time])
         return torch.from_numpy(returns)
 
     def _advantages(self, returns: Tensor, values: Tensor) -> Tensor:

@@ -91,7 +91,7 @@ class GridTask:
     def transform_state(
         self, g: Element, state: tuple[tuple[int, int], tuple[int, int]]
     ) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Both cells turn with the picture."""
+        """Both cells turn with the image."""
         return self._rotated(g, state[0]), self._rotated(g, state[1])
 
     def transform_action(self, g: Element, action: int) -> int:

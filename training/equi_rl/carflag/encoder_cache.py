@@ -1,7 +1,7 @@
-"""Pictures are perceived once per rollout and then looked up.
+"""Images are embedded once per rollout and then looked up.
 
-CarFlag-2D can show few different pictures (720 on the 9 x 9 grid), yet perceiving them is most of a
-network's work. The weights do not change during a rollout, so all of them are perceived in one
+CarFlag-2D can show few different images (720 on the 9 x 9 grid), yet embedding them is most of a
+network's work. The weights do not change during a rollout, so all of them are embedded in one
 batch, which costs less than the few that each step brings; for the update the encoder is
 differentiated once for those that were seen.
 """
@@ -18,46 +18,50 @@ from equi_rl.carflag.policy import GridPolicy, Weights
 from equi_rl.carflag.worlds import CarFlag2D
 
 
-class PictureMemory:
-    """Percepts of every picture a world can show, for each learner's weights."""
+class EncoderCache:
+    """Embeddings of every image a world can show, for each learner's weights."""
 
     @torch.no_grad()
     def __init__(self, policy: GridPolicy, weights: Weights, learners: int) -> None:
         world = policy.world
         if not isinstance(world, CarFlag2D):
-            raise TypeError(f"{world} shows no pictures to remember; use a CarFlag2D world")
+            raise TypeError(f"{world} shows no images to encode; use a CarFlag2D world")
         self._policy = policy
-        self._album, self._number_of_code, self._code = _album(world)
+        self._all_observations, self._number_of_code, self._code = _all_observations(world)
         self._learner = np.arange(learners)[:, None]
-        everything = torch.from_numpy(self._album).expand(learners, *self._album.shape)
-        self._percepts = policy.perceive(weights, everything).flatten(0, 1)
-        self._looks: list[np.ndarray] = []
+        everything = torch.from_numpy(self._all_observations).expand(
+            learners, *self._all_observations.shape
+        )
+        self._embeddings = policy.embed(weights, everything).flatten(0, 1)
+        self._lookups: list[np.ndarray] = []
 
     @torch.no_grad()
-    def look(self, pictures: np.ndarray) -> Tensor:
-        """Percepts (L, N, C) of pictures (L, N, 2, size, size), without a graph."""
-        codes = pictures.reshape(*pictures.shape[:2], -1) @ self._code
+    def lookup(self, images: np.ndarray) -> Tensor:
+        """Embeddings (L, N, C) of images (L, N, 2, size, size), without a graph."""
+        codes = images.reshape(*images.shape[:2], -1) @ self._code
         numbers = self._number_of_code[codes.astype(np.int64)]
         if numbers.min() < 0:
-            raise ValueError(f"{self._policy.world} cannot show one of the pictures looked at")
-        self._looks.append(numbers)
-        rows = self._learner * len(self._album) + numbers
-        return self._percepts.index_select(0, torch.from_numpy(rows.ravel())).view(*rows.shape, -1)
+            raise ValueError(f"{self._policy.world} cannot show one of the images looked up")
+        self._lookups.append(numbers)
+        rows = self._learner * len(self._all_observations) + numbers
+        return self._embeddings.index_select(0, torch.from_numpy(rows.ravel())).view(
+            *rows.shape, -1
+        )
 
-    def recall(self, weights: Weights, looks: int) -> Tensor:
-        """What the first ``looks`` looks returned, as a function of the weights.
+    def embed_seen(self, weights: Weights, lookups: int) -> Tensor:
+        """What the first ``lookups`` lookups returned, as a function of the weights.
 
-        (L, looks * N, C), in their order. Only pictures that were seen go through the encoder
-        again, each once: gradients that arrive at equal pictures add up before.
+        (L, lookups * N, C), in their order. Only images that were seen go through the encoder
+        again, each once: gradients that arrive at equal images add up before.
         """
-        numbers = np.concatenate(self._looks[:looks], axis=1)
-        seen = np.zeros((len(numbers), len(self._album)), dtype=bool)
+        numbers = np.concatenate(self._lookups[:lookups], axis=1)
+        seen = np.zeros((len(numbers), len(self._all_observations)), dtype=bool)
         seen[self._learner, numbers] = True
         distinct = _padded([np.flatnonzero(own) for own in seen])
-        percepts = self._policy.perceive(weights, torch.from_numpy(self._album[distinct]))
+        embeddings = self._policy.embed(weights, torch.from_numpy(self._all_observations[distinct]))
         place = (seen.cumsum(axis=1) - 1)[self._learner, numbers]  # in the learner's batch
-        index = torch.from_numpy(place).unsqueeze(-1).expand(-1, -1, percepts.shape[-1])
-        return percepts.gather(1, index)
+        index = torch.from_numpy(place).unsqueeze(-1).expand(-1, -1, embeddings.shape[-1])
+        return embeddings.gather(1, index)
 
 
 def _padded(lists: list[np.ndarray]) -> np.ndarray:
@@ -69,12 +73,12 @@ def _padded(lists: list[np.ndarray]) -> np.ndarray:
 
 
 @cache
-def _album(world: CarFlag2D) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All K pictures that a world can show, those with the goal hidden first.
+def _all_observations(world: CarFlag2D) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All K images that a world can show, those with the goal hidden first.
 
     Returns:
-        pictures (K, 2, size, size) float32; number of each code, -1 for impossible ones; weights
-        (2 * size * size,) whose product with a picture is its code: the agent's cell, and ``cells``
+        images (K, 2, size, size) float32; number of each code, -1 for impossible ones; weights
+        (2 * size * size,) whose product with a image is its code: the agent's cell, and ``cells``
         times the goal's plus one where it can be seen.
     """
     cells = world.size**2
@@ -82,12 +86,12 @@ def _album(world: CarFlag2D) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     goals = world.goal_cells  # the complement of the information region
     agent = np.concatenate((goals, np.repeat(inside, len(goals))))
     code = np.concatenate((goals, (inside[:, None] + (goals + 1) * cells).ravel()))
-    album = np.zeros((len(code), *world.observation_shape), dtype=np.float32)
-    planes = album.reshape(len(code), 2 * cells)
+    all_observations = np.zeros((len(code), *world.observation_shape), dtype=np.float32)
+    planes = all_observations.reshape(len(code), 2 * cells)
     planes[np.arange(len(code)), agent] = 1.0
     seen = np.arange(len(goals), len(code))
     planes[seen, cells + np.tile(goals, len(inside))] = 1.0
     number = np.full(cells * (cells + 1), -1, dtype=np.int64)
     number[code] = np.arange(len(code))
     place = np.arange(cells, dtype=np.float32)
-    return album, number, np.concatenate((place, (place + 1) * cells))
+    return all_observations, number, np.concatenate((place, (place + 1) * cells))

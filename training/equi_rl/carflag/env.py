@@ -63,7 +63,7 @@ class CarFlag1DEnv(gym.Env[np.ndarray, int]):
         return observation, reward, at_flag, truncated, {"success": success}
 
     def render(self) -> np.ndarray | None:
-        """The line as an RGB picture (height, width, 3) uint8."""
+        """The line as an RGB image (height, width, 3) uint8."""
         return draw_line(self.world, self.cell, self.goal_side) if self.render_mode else None
 
 
@@ -116,7 +116,7 @@ class CarFlag2DEnv(gym.Env[np.ndarray, int]):
         return observation, reward, success, truncated, {"success": success}
 
     def render(self) -> np.ndarray | None:
-        """The grid as an RGB picture (height, width, 3) uint8."""
+        """The grid as an RGB image (height, width, 3) uint8."""
         return draw_grid(self.world, self.cell, self.goal) if self.render_mode else None
 
     @property

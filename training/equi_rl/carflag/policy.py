@@ -122,11 +122,11 @@ class GridPolicy:
     def step(
         self, weights: Weights, observation: Tensor, state: LstmState
     ) -> tuple[Tensor, Tensor, LstmState]:
-        """One time step from observations (learners, batch, ...): ``perceive``, then ``recur``."""
-        state = self.recur(weights, self.perceive(weights, observation), state)
+        """One time step from observations (learners, batch, ...): ``embed``, then ``recur``."""
+        state = self.recur(weights, self.embed(weights, observation), state)
         return (*self.heads(weights, state.hidden), state)
 
-    def perceive(self, weights: Weights, observation: Tensor) -> Tensor:
+    def embed(self, weights: Weights, observation: Tensor) -> Tensor:
         """All that depends on the observation alone: what it adds to the LSTM's gates.
 
         (learners, batch, ...) -> (learners, batch, 4 * HIDDEN). The encoder of the 2-D world has
@@ -138,10 +138,10 @@ class GridPolicy:
             features = observation * self._line_scale
         return torch.baddbmm(weights["lstm_x_b"], features, weights["lstm_x"])
 
-    def _encode(self, weights: Weights, pictures: Tensor) -> Tensor:
+    def _encode(self, weights: Weights, images: Tensor) -> Tensor:
         """(learners, batch, 2, size, size) to features (learners, batch, channels)."""
-        learners, batch = pictures.shape[:2]
-        features = pictures.permute(0, 1, 3, 4, 2).contiguous()
+        learners, batch = images.shape[:2]
+        features = images.permute(0, 1, 3, 4, 2).contiguous()
         for layer in range((self.world.size - 1) // 2):
             cells = features.shape[2] - KERNEL + 1
             patches: Tensor = _Patches.apply(features)
@@ -150,9 +150,9 @@ class GridPolicy:
             features = features.view(learners, batch, cells, cells, -1)
         return features.view(learners, batch, -1)
 
-    def recur(self, weights: Weights, percept: Tensor, state: LstmState) -> LstmState:
-        """The LSTM's state after a percept (learners, batch, 4 * HIDDEN) of ``perceive``."""
-        return lstm_cell(percept, weights["lstm_h"], state)[0]
+    def recur(self, weights: Weights, embedding: Tensor, state: LstmState) -> LstmState:
+        """The LSTM's state after a embedding (learners, batch, 4 * HIDDEN) of ``embed``."""
+        return lstm_cell(embedding, weights["lstm_h"], state)[0]
 
     def heads(self, weights: Weights, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (learners, batch, actions) and value (learners, batch) of hidden vectors."""

@@ -1,12 +1,12 @@
 """LSTM whose steps are recorded while playing, so that its gradient is one backward sweep.
 
-One step, with gates ``z = percept + h W`` in the order of ``GATES``:
+One step, with gates ``z = embedding + h W`` in the order of ``GATES``:
 
     o, i, f = sigmoid(z_o, z_i, z_f)     n = tanh(z_n)
     c' = f c + i n                       h' = o tanh(c')
 
 An actor chooses its actions step by step, without a graph; what the gradient needs is kept on the
-tape. Afterwards `Replay` hands the recorded hidden vectors to autograd and runs
+recording. Afterwards `Replay` hands the recorded hidden vectors to autograd and runs
 
     dh  = given + alive dh_next          dc  = alive dc_next + dh o (1 - tanh(c')^2)
     dz  = (dh tanh(c') o (1-o),  dc n i (1-i),  dc c f (1-f),  dc i (1-n^2))
@@ -50,10 +50,10 @@ class _Activations(NamedTuple):
 
 
 def lstm_cell(
-    percept: Tensor, recurrent: Tensor, state: LstmState
+    embedding: Tensor, recurrent: Tensor, state: LstmState
 ) -> tuple[LstmState, _Activations]:
     """One step from the observation's part of the gates (L, N, 4 H) and weights (L, H, 4 H)."""
-    gates = torch.baddbmm(percept, state.hidden, recurrent)
+    gates = torch.baddbmm(embedding, state.hidden, recurrent)
     channels = state.cell.shape[-1]
     switches = gates[..., : 3 * channels].sigmoid()
     candidate = gates[..., 3 * channels :].tanh()
@@ -63,7 +63,7 @@ def lstm_cell(
     return LstmState(output * squashed, cell), _Activations(switches, candidate, squashed)
 
 
-class LstmTape:
+class RecordedLstm:
     """The steps of one rollout, in order."""
 
     def __init__(self) -> None:
@@ -73,9 +73,9 @@ class LstmTape:
         self._activations: list[_Activations] = []
 
     @torch.no_grad()
-    def step(self, percept: Tensor, recurrent: Tensor, state: LstmState) -> LstmState:
+    def step(self, embedding: Tensor, recurrent: Tensor, state: LstmState) -> LstmState:
         """Take one step and remember it."""
-        after, activations = lstm_cell(percept, recurrent, state)
+        after, activations = lstm_cell(embedding, recurrent, state)
         self.before.append(state)
         self.after.append(after)
         self._activations.append(activations)
@@ -87,17 +87,17 @@ class LstmTape:
         self.alive[-1] = alive
         return self.after[-1].keep(alive)
 
-    def hidden(self, percepts: Tensor, recurrent: Tensor) -> Tensor:
-        """Recorded hidden vectors (T, L, N, H) as a function of percepts (T, L, N, 4 H), weights.
+    def hidden(self, embeddings: Tensor, recurrent: Tensor) -> Tensor:
+        """Recorded hidden vectors (T, L, N, H) as a function of embeddings (T, L, N, 4 H), weights.
 
         Both must hold the numbers of the recording; nothing is computed until the gradient is.
         """
-        hidden: Tensor = _Replay.apply(percepts, recurrent, self)
+        hidden: Tensor = _Replay.apply(embeddings, recurrent, self)
         return hidden
 
     @torch.no_grad()
     def backward(self, given: Tensor, recurrent: Tensor) -> tuple[Tensor, Tensor]:
-        """From d loss / d hidden (T, L, N, H): that of the percepts and of the weights."""
+        """From d loss / d hidden (T, L, N, H): that of the embeddings and of the weights."""
         switches = torch.stack([a.switches for a in self._activations])
         candidate = torch.stack([a.candidate for a in self._activations])
         squashed = torch.stack([a.squashed for a in self._activations])
@@ -136,12 +136,12 @@ class _Replay(torch.autograd.Function):
     """Recorded hidden vectors with the gradient of the steps that made them."""
 
     @staticmethod
-    def forward(ctx: Any, percepts: Tensor, recurrent: Tensor, tape: LstmTape) -> Tensor:
-        ctx.tape = tape
+    def forward(ctx: Any, embeddings: Tensor, recurrent: Tensor, recording: RecordedLstm) -> Tensor:
+        ctx.recording = recording
         ctx.save_for_backward(recurrent)
-        return torch.stack([state.hidden for state in tape.after])
+        return torch.stack([state.hidden for state in recording.after])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         (recurrent,) = ctx.saved_tensors
-        return (*ctx.tape.backward(gradients[0], recurrent), None)
+        return (*ctx.recording.backward(gradients[0], recurrent), None)

@@ -1,4 +1,4 @@
-"""Pictures of CarFlag worlds, and whole episodes as GIF files.
+"""Images of CarFlag worlds, and whole episodes as GIF files.
 
 python -m equi_rl.carflag.render --domain carflag-2d --out episode.gif
 """
@@ -28,34 +28,34 @@ AGENT = (38, 38, 44)
 def draw_line(world: CarFlag1D, cell: int, goal_side: int) -> np.ndarray:
     """The line with both flags, the information cell and the car: (height, width, 3) uint8."""
     columns = 2 * world.half + 3  # one cell of wall behind each flag
-    picture = np.full((LINE_HEIGHT_PX, columns * LINE_CELL_PX, 3), GROUND, dtype=np.uint8)
-    picture[:, ::LINE_CELL_PX] = RULE
+    image = np.full((LINE_HEIGHT_PX, columns * LINE_CELL_PX, 3), GROUND, dtype=np.uint8)
+    image[:, ::LINE_CELL_PX] = RULE
 
     def paint(at: int, colour: tuple[int, int, int], top: int, bottom: int) -> None:
         left = (at + world.half + 1) * LINE_CELL_PX
-        picture[top:bottom, left + 1 : left + LINE_CELL_PX] = colour
+        image[top:bottom, left + 1 : left + LINE_CELL_PX] = colour
 
     paint(world.offset, INFO, 0, LINE_HEIGHT_PX)
     for side in (-1, 1):
         paint(side * world.half, GOAL if side == goal_side else WRONG, 0, LINE_HEIGHT_PX)
     paint(cell, AGENT, LINE_HEIGHT_PX // 3, 2 * LINE_HEIGHT_PX // 3)
-    return picture
+    return image
 
 
 def draw_grid(world: CarFlag2D, cell: tuple[int, int], goal: tuple[int, int]) -> np.ndarray:
     """The grid with information region, goal and agent: (size, size, 3) in pixels, uint8."""
     edge = world.size * CELL_PX
-    picture = np.full((edge, edge, 3), GROUND, dtype=np.uint8)
+    image = np.full((edge, edge, 3), GROUND, dtype=np.uint8)
     region = np.kron(world.info_mask, np.ones((CELL_PX, CELL_PX), dtype=bool))
-    picture[region] = INFO
-    picture[::CELL_PX] = RULE
-    picture[:, ::CELL_PX] = RULE
+    image[region] = INFO
+    image[::CELL_PX] = RULE
+    image[:, ::CELL_PX] = RULE
     for (row, column), colour, inset in ((goal, GOAL, 2), (cell, AGENT, 6)):
         top, left = row * CELL_PX, column * CELL_PX
-        picture[
+        image[
             top + inset : top + CELL_PX - inset + 1, left + inset : left + CELL_PX - inset + 1
         ] = colour
-    return picture
+    return image
 
 
 def save_gif(frames: Sequence[np.ndarray], path: Path, frame_ms: int = FRAME_MS) -> None:

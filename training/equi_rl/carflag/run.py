@@ -24,7 +24,7 @@ TUNED_A2C: Mapping[Domain, A2CConfig] = {
         normalise_advantages=True,
         entropy_weight=0.05,
         value_weight=5.0,
-        return_mix=0.9,
+        gae_lambda=0.9,
         forget_bias=3.0,
         rms_correction=True,  # without it one of four seeds never left the uniform policy
     ),
@@ -103,12 +103,7 @@ class CarFlagRun:
         inner = [(f"a2c.{f.name}", getattr(self.a2c, f.name)) for f in fields(self.a2c)]
         words = ["carflag"]
         for name, value in [*own, *inner]:
-            option = name.replace("_", "-")
-            if isinstance(value, bool):
-                head, _, tail = option.rpartition(".")
-                words.append(f"--{head}.{'' if value else 'no-'}{tail}")
-            else:
-                words += [f"--{option}", str(value)]
+            words += [f"--{name.replace('_', '-')}", str(value)]
         return (*words, "--seeds", *map(str, self.seeds))
 
     def to_json(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def tie_filter(group: Group, source: Layout, target: Layout, kernel: int = 1) ->
         to, to_sign = signed_permutation(group, target, g)
         of, of_sign = signed_permutation(group, source, g)
         moved = entry[np.ix_(to, of)]
-        # The flip of a line has no picture to mirror; elsewhere the filter turns with the group.
+        # The flip of a line has no image to mirror; elsewhere the filter turns with the group.
         images.append(moved if group.on_line else transform_images(group, g, moved))
         signs.append(np.broadcast_to(np.outer(to_sign, of_sign)[:, :, None, None], shape))
     tie = _tie_orbits(np.stack(images), np.stack(signs))

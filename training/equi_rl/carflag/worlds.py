@@ -10,7 +10,7 @@ purpose.
 
 Differences from the published environments of the original work, all of them deliberate: an
 episode never starts on the information cell (1-D); the start cell is drawn anew at every reset
-(2-D); pictures hold 0 and 1, not 0 and 255; the last step is worth exactly +1 or -1 (1-D),
+(2-D); images hold 0 and 1, not 0 and 255; the last step is worth exactly +1 or -1 (1-D),
 without the step cost; every random number comes from the environment's own generator.
 """
 
@@ -145,11 +145,11 @@ class CarFlag2D:
 
     def observe(self, cell: tuple[int, int], goal: tuple[int, int]) -> np.ndarray:
         """(2, size, size) float32 of 0 and 1: the agent's cell, and the goal's if seen."""
-        picture = np.zeros(self.observation_shape, dtype=np.float32)
-        picture[0][cell] = 1.0
+        image = np.zeros(self.observation_shape, dtype=np.float32)
+        image[0][cell] = 1.0
         if self.info_mask[cell]:
-            picture[1][goal] = 1.0
-        return picture
+            image[1][goal] = 1.0
+        return image
 
 
 World = CarFlag1D | CarFlag2D

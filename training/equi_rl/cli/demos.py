@@ -16,7 +16,7 @@ from rich.table import Table
 from equi_rl.data.demonstrations import Demo, DemoError, DemoSet, play_demo
 from equi_rl.envs import HiddenPropertyEnv, make_env
 from equi_rl.experts import ExpertConfig, FirstChoice, make_expert
-from equi_rl.results.film import replay_frames, write_filmstrip, write_video
+from equi_rl.results.video import replay_frames, write_filmstrip, write_video
 
 Task = Literal["block_picking", "block_pulling", "block_pushing", "drawer_opening"]
 

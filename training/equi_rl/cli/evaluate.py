@@ -30,8 +30,8 @@ from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.export.exporter import ExportError, load_policy
 from equi_rl.nets.checkpoint import CheckpointError
-from equi_rl.results.film import Frame, write_video
-from equi_rl.sim.cameras import picture_camera, render_picture
+from equi_rl.results.video import Frame, write_video
+from equi_rl.sim.cameras import render_rgb, side_view_camera
 from equi_rl.training.collector import Collector, CollectorConfig, CollectorError, Play
 from equi_rl.training.evaluation import Evaluation, EvaluationError
 from equi_rl.training.rollout import EpisodeOutcome
@@ -42,7 +42,7 @@ _PORTION = 5
 
 @dataclass(frozen=True)
 class EvaluateCommand:
-    """Success of a policy with its interval, failure reasons, lengths and films.
+    """Success of a policy with its interval, failure reasons, lengths and videos.
 
     Example: equi-evaluate models/block_picking --episodes 200 --out runs/picking/evaluation
     """
@@ -50,16 +50,17 @@ class EvaluateCommand:
     policy: Annotated[Path, tyro.conf.Positional]
     """Folder of a training checkpoint or of a model."""
     episodes: int = 200
+    """Episodes to play, each on a scene of its own."""
     seed: int = TEST_SEED
     """Seed of the first scene; the others follow."""
     randomised: bool = False
     """Vary sizes, masses, friction, calibration and depth from scene to scene."""
     out: Path | None = None
-    """Folder for evaluation.json and films; without it, nothing is written."""
-    films: int = 2
-    """Successes and failures to film, at most so many of each."""
+    """Folder for evaluation.json and videos; without it, nothing is written."""
+    videos: Annotated[int, tyro.conf.arg(aliases=["--films"])] = 2
+    """Successes and failures to keep as a video (GIF), at most so many of each."""
     workers: int = 2
-    """Processes that play."""
+    """Processes that run episodes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         if command.out is not None:
             result.save(command.out)
-            _film(command, command.out, contract, policy, result)
+            _write_videos(command, command.out, contract, policy, result)
     except (
         CheckpointError,
         CollectorError,
@@ -100,17 +101,17 @@ def play_all(
     command: EvaluateCommand, contract: PolicyContract, policy: ActingPolicy, console: Console
 ) -> list[EpisodeOutcome]:
     """Play every episode, spread over processes; the outcomes come in the order of the seeds."""
-    if command.episodes < 1 or command.workers < 1 or command.films < 0:
+    if command.episodes < 1 or command.workers < 1 or command.videos < 0:
         raise EvaluationError(
             f"--episodes {command.episodes} and --workers {command.workers} must be at least 1,"
-            f" --films {command.films} at least 0"
+            f" --videos {command.videos} at least 0"
         )
     if not 0 <= command.seed <= 2**31 - command.episodes:
         raise EvaluationError(f"--seed {command.seed} must lie between 0 and 2^31 - episodes")
     if command.seed < TEST_SEED:
         raise EvaluationError(
             f"--seed {command.seed} must be at least {TEST_SEED}: policies are trained and chosen"
-            " on scenes below, and a figure on those would flatter the policy"
+            " on scenes below, and a success rate on those would flatter the policy"
         )
     config = CollectorConfig(
         contract.task,
@@ -142,11 +143,11 @@ def play_all(
     return outcomes
 
 
-def film_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[Frame]:
-    """Play one episode and look at it from the side."""
-    camera = picture_camera((360, 270))
+def render_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[Frame]:
+    """Play one episode and render it from the side."""
+    camera = side_view_camera((360, 270))
     observation, _ = env.reset(seed=seed)
-    frames = [Frame(0, render_picture(env.world, camera), observation, None, False)]
+    frames = [Frame(0, render_rgb(env.world, camera), observation, None, False)]
     state = policy.start(seed)
     executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
     ended = False
@@ -155,23 +156,23 @@ def film_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> lis
         observation, _, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
         ended = terminated or truncated
-        picture = render_picture(env.world, camera)
-        frames.append(Frame(len(frames), picture, observation, executed, bool(info["success"])))
+        image = render_rgb(env.world, camera)
+        frames.append(Frame(len(frames), image, observation, executed, bool(info["success"])))
     return frames
 
 
 def _request(worker: Collector, policy: ActingPolicy, seeds: tuple[int, ...]) -> None:
-    worker.request(Play(policy, seeds, stochastic=False, commented=False))
+    worker.request(Play(policy, seeds, stochastic=False, label_with_expert=False))
 
 
-def _film(
+def _write_videos(
     command: EvaluateCommand,
     folder: Path,
     contract: PolicyContract,
     policy: ActingPolicy,
     result: Evaluation,
 ) -> None:
-    """Films of the first failures, and of the longest successes among the first episodes."""
+    """Videos of the first failures, and of the longest successes among the first episodes."""
     for old in (*folder.glob("success_*.gif"), *folder.glob("failure_*.gif")):
         old.unlink()
     failures = [outcome for outcome in result.outcomes if not outcome.success]
@@ -185,8 +186,8 @@ def _film(
     env = make_env(contract.task, contract=contract, randomisation=randomisation)
     try:
         for name, chosen in (("success", successes), ("failure", failures)):
-            for index, outcome in enumerate(chosen[: command.films]):
-                frames = film_episode(env, policy, outcome.seed)
+            for index, outcome in enumerate(chosen[: command.videos]):
+                frames = render_episode(env, policy, outcome.seed)
                 write_video(frames, contract, folder / f"{name}_{index}.gif")
     finally:
         env.close()
@@ -213,7 +214,7 @@ def _print(result: Evaluation, command: EvaluateCommand, console: Console) -> No
         seeds = [str(o.seed) for o in result.outcomes if o.failure == reason][:5]
         console.print(f"{count} x {reason} (seeds {', '.join(seeds)})", markup=False)
     if command.out is not None:
-        console.print(f"result and films: {command.out}", markup=False)
+        console.print(f"result and videos: {command.out}", markup=False)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The ``equi-grid`` command: run a whole grid of experiments on the local cores.
+"""The ``equi-sweep`` command: run a whole sweep of experiments on the local cores.
 
-    equi-grid carflag --folder runs/carflag --workers 2        # start, or go on after being killed
-    equi-grid carflag --folder runs/carflag --list             # what there is and how far it is
+    equi-sweep carflag --folder runs/carflag --workers 2        # start, or go on after being killed
+    equi-sweep carflag --folder runs/carflag --list             # what there is and how far it is
 
-A grid is a list of jobs, each of them plain data: a name and the ``equi-train`` arguments that
+A sweep is a list of jobs, each of them plain data: a name and the ``equi-train`` arguments that
 make it true. Jobs share nothing but the file system, lock their own run folder, resume from their
 checkpoint, and leave ``summary.json`` when finished. So any engine that can run a command (a
 cluster queue, another machine on the same disk) can take jobs from ``--list --json`` beside this
@@ -29,8 +29,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from equi_rl.results.carflag_experiments import carflag_grid
-from equi_rl.results.carflag_search import settings_grid
+from equi_rl.results.carflag_experiments import carflag_sweep
+from equi_rl.results.carflag_search import settings_sweep
 from equi_rl.results.robot_experiments import ablations, comparison, fast_choices
 from equi_rl.training.run_folder import RunFolder
 
@@ -40,7 +40,7 @@ _POLL_S = 0.5
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a grid: its folder below the grid's, and the arguments of ``equi-train``."""
+    """One run of a sweep: its folder below the sweep's, and the arguments of ``equi-train``."""
 
     name: str
     arguments: tuple[str, ...]
@@ -60,9 +60,9 @@ class Job:
         return "started" if run.path.exists() else "waiting"
 
 
-GRIDS: dict[str, Callable[[], list[Job]]] = {
-    "carflag": lambda: [Job(run.name, run.arguments()) for run in carflag_grid()],
-    "line-settings": lambda: [Job(*run) for run in settings_grid()],
+SWEEPS: dict[str, Callable[[], list[Job]]] = {
+    "carflag": lambda: [Job(run.name, run.arguments()) for run in carflag_sweep()],
+    "line-settings": lambda: [Job(*run) for run in settings_sweep()],
     "fast-choices": lambda: [Job(*run) for run in fast_choices()],
     "comparison": lambda: [Job(*run) for run in comparison()],
     "ablations": lambda: [Job(*run) for run in ablations()],
@@ -70,20 +70,20 @@ GRIDS: dict[str, Callable[[], list[Job]]] = {
 
 
 @dataclass(frozen=True)
-class GridCommand:
-    """Run every unfinished job of a grid on the local cores; killing it loses nothing.
+class SweepCommand:
+    """Run every unfinished job of a sweep on the local cores; killing it loses nothing.
 
-    Example: equi-grid carflag --folder runs/carflag --workers 2
+    Example: equi-sweep carflag --folder runs/carflag --workers 2
     """
 
-    grid: tyro.conf.Positional[
+    sweep: tyro.conf.Positional[
         Literal["carflag", "line-settings", "fast-choices", "comparison", "ablations"]
     ]
     """carflag: the paper's grid worlds. line-settings: both agents on the line with
     hyper-parameters drawn at random. On robot tasks: fast-choices, what each choice of the preset
     fast brings; comparison of agents; ablations."""
     folder: Path
-    """Folder of all runs of the grid."""
+    """Folder of all runs of the sweep."""
     workers: int = 2
     """Jobs at a time; a CarFlag job uses one core, a robot job two."""
     niceness: int = 19
@@ -99,10 +99,10 @@ class GridCommand:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-    command = tyro.cli(GridCommand, prog="equi-grid", description=__doc__, args=arguments)
-    jobs = [job for job in GRIDS[command.grid]() if command.only in job.name]
+    command = tyro.cli(SweepCommand, prog="equi-sweep", description=__doc__, args=arguments)
+    jobs = [job for job in SWEEPS[command.sweep]() if command.only in job.name]
     if not jobs:
-        LOGGER.error("no job of grid %s contains %r in its name", command.grid, command.only)
+        LOGGER.error("no job of sweep %s contains %r in its name", command.sweep, command.only)
         return 2
     if command.workers < 1:
         LOGGER.error("workers = %d must be at least 1", command.workers)

@@ -3,8 +3,11 @@
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first --resume
     equi-train robot --task block_picking --preset ship --folder runs/picking
+    equi-train robot --task block_picking --preset fast --sac.tau 0.01 --folder runs/tau
 
-Each family of experiments is a subcommand: a frozen configuration and a function that trains it.
+Each family of experiments is a subcommand whose flags are the fields of its frozen configuration.
+Flags override the preset (or the domain's defaults), in any order; --help after --preset shows the
+preset's values.
 """
 
 from __future__ import annotations
@@ -12,24 +15,26 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from equi_rl.agents.learner import DivergedError
 from equi_rl.carflag.a2c import A2CError
 from equi_rl.carflag.run import DOMAINS, CarFlagRun, Domain, RunConfigError
 from equi_rl.carflag.worlds import CarFlagError
+from equi_rl.cli.progress_display import ProgressDisplay, Status
 from equi_rl.data.episode import ReplayError
+from equi_rl.envs import TASKS
 from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.nets.config import ArchitectureError
 from equi_rl.training.collector import CollectorError
-from equi_rl.training.config import RobotConfigError
+from equi_rl.training.config import AGENTS, Preset, RobotConfigError, RobotRun
+from equi_rl.training.presets import robot_run
 from equi_rl.training.run_folder import RunFolderError
 
 EXPECTED_ERRORS = (
@@ -44,6 +49,18 @@ EXPECTED_ERRORS = (
     RunConfigError,
     RunFolderError,
 )
+_DEFAULT_PRESET = Preset.SHIP
+_RECENT_EPISODES = 50
+
+# Settings take True or False; only what is no setting of the run is a bare flag.
+_Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
+_CarFlagSettings = Annotated[CarFlagRun, tyro.conf.arg(name=""), tyro.conf.FlagConversionOff]
+_RobotSettings = Annotated[
+    RobotRun,
+    tyro.conf.arg(name=""),
+    tyro.conf.FlagConversionOff,
+    tyro.conf.EnumChoicesFromValues,
+]
 
 
 @dataclass(frozen=True)
@@ -53,10 +70,10 @@ class CarFlagCommand:
     Example: equi-train carflag --domain carflag-2d --steps 2000000 --folder runs/2d
     """
 
-    run: Annotated[CarFlagRun, tyro.conf.arg(name="")]
+    run: _CarFlagSettings
     folder: Path
     """Run folder: configuration, progress, TensorBoard scalars, checkpoint."""
-    resume: bool = False
+    resume: _Flag = False
     """Go on with the run in the folder; a fresh folder starts from the beginning."""
 
     def execute(self, console: Console) -> dict[str, Any]:
@@ -67,8 +84,8 @@ class CarFlagCommand:
 
         torch.set_num_threads(1)  # the networks are small; more threads only wait for each other
         trainer = CarFlagTrainer(self.run, self.folder)
-        with _display(console, self.run.name, "steps") as (show, _):
-            return trainer.train(resume=self.resume, report=show)
+        with ProgressDisplay(console, self.run.name, "steps") as show:
+            return trainer.train(resume=self.resume, report=lambda now: show(Status(*now)))
 
 
 @dataclass(frozen=True)
@@ -78,79 +95,40 @@ class RobotCommand:
     Example: equi-train robot --task drawer_opening --preset ship --folder runs/drawer
     """
 
-    task: str
-    """block_picking, block_pulling, block_pushing or drawer_opening."""
+    run: _RobotSettings
     folder: Path
-    """Run folder: configuration, progress, TensorBoard scalars, memory, checkpoints."""
-    preset: str = "ship"
-    """paper: the published recipe. fast: the same on two CPU cores, warm-started. ship: an expert
-    labels what the policy visits; for policies that are deployed."""
-    agent: str = "equi-rsac"
-    """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
-    drq-shift-rsac."""
-    seed: int = 0
-    group: str = "C4"
-    """Symmetry group: C4, C8, D4 or D8."""
-    rotate: bool = True
-    """Turn sampled episodes by random angles."""
-    demonstrations: int | None = None
-    """Episodes of the expert to start from; default: the preset's."""
-    rounds: int | None = None
-    """Rounds of playing and learning; default: the preset's."""
-    evaluation_episodes: int = 100
-    set: tuple[str, ...] = ()
-    """Any other setting as name=value, for example sac.demonstration_weight=0.1."""
-    resume: bool = False
+    """Run folder: configuration, progress, TensorBoard scalars, replay buffer, checkpoints."""
+    resume: _Flag = False
     """Go on with the run in the folder; a fresh folder starts from the beginning."""
 
     def execute(self, console: Console) -> dict[str, Any]:
         """Train to the end with a progress display."""
         import torch
 
-        from equi_rl.training.config import robot_run, with_settings
-        from equi_rl.training.trainer import RobotTrainer
+        from equi_rl.training.trainer import Progress, RobotTrainer
 
-        torch.set_num_threads(1)  # the other core plays episodes
-        asked = {"rounds": self.rounds, "demonstrations": self.demonstrations}
-        changes = {name: value for name, value in asked.items() if value is not None}
-        run = robot_run(
-            self.task,
-            self.preset,
-            agent=self.agent,
-            seed=self.seed,
-            group=self.group,
-            rotate=self.rotate,
-            evaluation_episodes=self.evaluation_episodes,
-            **changes,
-        )
-        run = with_settings(run, self.set)
-        trainer = RobotTrainer(run, self.folder)
-        with _display(console, f"{self.task} {self.agent}", "rounds") as (show, _):
-            return trainer.train(resume=self.resume, report=_robot_report(run, show))
+        torch.set_num_threads(1)  # the other core collects episodes
+        trainer = RobotTrainer(self.run, self.folder)
+        with ProgressDisplay(console, f"{self.run.task} {self.run.agent}", "rounds") as show:
+
+            def report(progress: Progress, _: dict[str, float]) -> None:
+                recent = progress.recent[-_RECENT_EPISODES:]
+                success = sum(recent) / len(recent) if recent else float("nan")
+                speed = progress.environment_steps / progress.seconds if progress.seconds else 0.0
+                show(Status(progress.rounds, self.run.rounds, success, speed))
+
+            return trainer.train(resume=self.resume, report=report)
 
 
-def _robot_report(run: Any, show: Callable[[Any], None]) -> Callable[[Any, dict[str, float]], None]:
-    """Translate the trainer's progress for the display, which counts rounds here."""
-    from equi_rl.carflag.trainer import Progress as Shown
-
-    def report(progress: Any, figures: dict[str, float]) -> None:
-        recent = progress.recent[-50:]
-        success = sum(recent) / len(recent) if recent else float("nan")
-        speed = progress.environment_steps / progress.seconds if progress.seconds else 0.0
-        show(Shown(progress.rounds, run.rounds, success, speed))
-
-    return report
-
-
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     console = Console(stderr=True)
     try:
-        command = _parse(sys.argv[1:] if arguments is None else arguments)
+        command = parse(sys.argv[1:] if arguments is None else arguments)
         summary = command.execute(console)
     except EXPECTED_ERRORS as error:
-        console.print(f"[red]equi-train:[/red] {error}", highlight=False)
+        console.print(f"equi-train: {error}", markup=False, style="red", soft_wrap=True)
         return 2
     except KeyboardInterrupt:
         console.print("stopped; the same command with --resume goes on from the last checkpoint")
@@ -159,70 +137,54 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _parse(arguments: Sequence[str]) -> CarFlagCommand | RobotCommand:
-    """The command that the arguments describe; CarFlag's defaults are those of its domain."""
-    peek = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    peek.add_argument("--domain", nargs="?")
-    domain: Domain | None = peek.parse_known_args(arguments)[0].domain
-    defaults = tyro.MISSING_NONPROP
-    if domain in DOMAINS:
-        defaults = CarFlagCommand(CarFlagRun(domain), folder=tyro.MISSING)
-    commands: Any = (
-        Annotated[CarFlagCommand, tyro.conf.subcommand("carflag", default=defaults)]
+def parse(arguments: Sequence[str]) -> CarFlagCommand | RobotCommand:
+    """The command that the arguments describe, with the defaults of its preset or domain."""
+    families: dict[str, tuple[type[Any], Any]] = {
+        "carflag": (CarFlagCommand, _carflag_defaults),
+        "robot": (RobotCommand, _robot_defaults),
+    }
+    command: CarFlagCommand | RobotCommand
+    if arguments and arguments[0] in families:
+        kind, defaults = families[arguments[0]]
+        command = tyro.cli(
+            kind,
+            prog=f"equi-train {arguments[0]}",
+            args=arguments[1:],
+            default=defaults(arguments[1:]),
+        )
+        return command
+    # No family, or an unknown one: tyro lists them.
+    listed: Any = (
+        Annotated[CarFlagCommand, tyro.conf.subcommand("carflag")]
         | Annotated[RobotCommand, tyro.conf.subcommand("robot")]
     )
-    command: CarFlagCommand | RobotCommand = tyro.cli(
-        commands, prog="equi-train", description=__doc__, args=arguments
-    )
+    command = tyro.cli(listed, prog="equi-train", description=__doc__, args=arguments)
     return command
 
 
-class _display:
-    """A progress bar on a terminal; on a pipe or file, one line every tenth of the run."""
+def _carflag_defaults(arguments: Sequence[str]) -> Any:
+    """Defaults of the domain, if one is named."""
+    domain: Domain | None = _peek(arguments, "--domain")
+    if domain not in DOMAINS:
+        return None
+    return CarFlagCommand(CarFlagRun(domain), folder=tyro.MISSING)
 
-    def __init__(self, console: Console, title: str, counted: str) -> None:
-        self._console = console
-        self._title = title
-        self._counted = counted
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {counted}"),
-            TextColumn("success {task.fields[success]:.2f}  {task.fields[speed]:,.0f} steps/s"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._tenth = -1
 
-    def __enter__(self) -> tuple[Callable[[Any], None], Progress]:
-        self._progress.start()
-        self._task = self._progress.add_task(self._title, total=1, success=float("nan"), speed=0.0)
-        return self._show, self._progress
+def _robot_defaults(arguments: Sequence[str]) -> RobotCommand:
+    """Defaults of the preset and the agent that are named; the task has none."""
+    preset = _peek(arguments, "--preset") or _DEFAULT_PRESET
+    agent = _peek(arguments, "--agent")
+    run = robot_run(TASKS[0], preset, agent if agent in AGENTS else "equi-rsac")
+    # A run without a task is not valid, so only tyro's own copy loses it.
+    object.__setattr__(run, "task", tyro.MISSING)
+    return RobotCommand(run, folder=tyro.MISSING)
 
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
-    def _show(self, now: Any) -> None:
-        self._progress.update(
-            self._task,
-            completed=now.steps,
-            total=now.total_steps,
-            success=now.success,
-            speed=now.steps_per_s,
-        )
-        tenth = 10 * now.steps // now.total_steps
-        if not self._console.is_terminal and tenth > self._tenth:
-            self._tenth = tenth
-            logging.getLogger(__name__).info(
-                "%s: %s of %s %s, success %.2f, %.0f steps/s",
-                self._title,
-                f"{now.steps:,}",
-                f"{now.total_steps:,}",
-                self._counted,
-                now.success,
-                now.steps_per_s,
-            )
+def _peek(arguments: Sequence[str], option: str) -> Any:
+    """Value of one option, before the others can be understood; None without it."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(option, nargs="?", dest="value")
+    return parser.parse_known_args(arguments)[0].value
 
 
 if __name__ == "__main__":

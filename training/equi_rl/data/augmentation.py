@@ -1,7 +1,7 @@
 """Augmentation of whole episodes on the fly: one random rotation, crop or shift per episode.
 
 Image and action turn together: rotating the world by an angle rotates every depth image about the
-TCP (which lies between pixels, at 41.5 of 84; `pixels.turn_into`) and the x, y part of every
+TCP (which lies between pixels, at 41.5 of 84; `pixels.rotate_into`) and the x, y part of every
 action; gripper, height and yaw steps stay. Multiples of a quarter turn are exact permutations.
 """
 
@@ -14,24 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from equi_rl.data.image_kernels import turn_direction
+from equi_rl.data.image_kernels import rotation_cos_sin
 
-Pictures = TypeVar("Pictures", Tensor, NDArray[Any])
-"""Depth pictures (T, S, S) in any unit."""
+Images = TypeVar("Images", Tensor, NDArray[Any])
+"""Depth images (T, S, S) in any unit."""
 
 
 def rotate_actions(actions: Tensor, angle_rad: float) -> Tensor:
-    """Policy vectors (T, 5) of a world turned counter-clockwise by angle_rad.
+    """Policy vectors (T, 5) of a world rotated counter-clockwise by angle_rad.
 
-    Where a turned x or y step would leave [-1, 1], the pair is shortened and keeps its direction.
+    Where a rotated x or y step would leave [-1, 1], the pair is shortened and keeps its direction.
     """
-    cos, sin = turn_direction(angle_rad)
-    turned = actions.clone()
-    turned[:, 1] = cos * actions[:, 1] - sin * actions[:, 2]
-    turned[:, 2] = sin * actions[:, 1] + cos * actions[:, 2]
-    longest = turned[:, 1:3].abs().amax(dim=1, keepdim=True).clamp(min=1.0)
-    turned[:, 1:3] /= longest
-    return turned
+    cos, sin = rotation_cos_sin(angle_rad)
+    rotated = actions.clone()
+    rotated[:, 1] = cos * actions[:, 1] - sin * actions[:, 2]
+    rotated[:, 2] = sin * actions[:, 1] + cos * actions[:, 2]
+    longest = rotated[:, 1:3].abs().amax(dim=1, keepdim=True).clamp(min=1.0)
+    rotated[:, 1:3] /= longest
+    return rotated
 
 
 def random_angle_rad(rng: np.random.Generator) -> float:
@@ -39,7 +39,7 @@ def random_angle_rad(rng: np.random.Generator) -> float:
     return float(rng.uniform(0.0, 2 * math.pi))
 
 
-def crop(depth: Pictures, offset_px: tuple[int, int], size_px: int) -> Pictures:
+def crop(depth: Images, offset_px: tuple[int, int], size_px: int) -> Images:
     """A window (T, size, size) of depth images (T, S, S) that starts at `offset_px` (RAD)."""
     row, column = offset_px
     _check_window(depth.shape[-1], offset_px, size_px)
@@ -52,7 +52,7 @@ def random_crop_offset_px(rng: np.random.Generator, from_px: int, to_px: int) ->
     return int(row), int(column)
 
 
-def centre_crop(depth: Pictures, size_px: int) -> Pictures:
+def centre_crop(depth: Images, size_px: int) -> Images:
     """The middle window (T, size, size): what an agent trained on crops sees when it acts."""
     margin = (depth.shape[-1] - size_px) // 2
     return crop(depth, (margin, margin), size_px)

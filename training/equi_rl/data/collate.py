@@ -1,6 +1,6 @@
 """A batch of whole episodes, augmented and packed, ready for the networks.
 
-Only real frames are unpacked, turned and encoded; nothing is padded. Each episode gets its own
+Only real frames are unpacked, rotated and encoded; nothing is padded. Each episode gets its own
 random transformation, drawn anew every time it is sampled.
 """
 
@@ -18,14 +18,14 @@ from torch import Tensor
 from equi_rl.data import augmentation as augment
 from equi_rl.data.episode import DEPTH_STEP_M, Episode
 from equi_rl.data.episode_batch import EpisodeBatch, EpisodeLayout
-from equi_rl.data.image_kernels import turn_into
+from equi_rl.data.image_kernels import rotate_into
 
 
 class PixelAugmentation(str, Enum):
-    """What is done to the pictures of an episode beside turning it."""
+    """What is done to the images of an episode beside rotating it."""
 
     NONE = "none"
-    CROP = "crop"  # RAD: one random window per episode; the environment renders larger pictures
+    CROP = "crop"  # RAD: one random window per episode; the environment renders larger images
     SHIFT = "shift"  # DrQ: one random shift per episode
 
 
@@ -34,7 +34,7 @@ class Augmentation:
     """Random transformations of whole episodes."""
 
     rotate: bool = True
-    """Turn world and actions by one angle per episode, uniform on the circle."""
+    """Rotate world and actions by one angle per episode, uniform on the circle."""
     pixels: PixelAugmentation = PixelAugmentation.NONE
     shift_px: int = 4
     """Largest shift along either axis."""
@@ -63,7 +63,7 @@ def collate(
     rng: np.random.Generator,
     augmentation: Augmentation,
 ) -> LabelledBatch:
-    """Augment and pack episodes for a network that sees pictures of `size_px` pixels a side."""
+    """Augment and pack episodes for a network that sees images of `size_px` pixels a side."""
     originals = len(episodes)
     episodes = list(episodes) * augmentation.copies
     layout = EpisodeLayout.of_lengths([len(episode) for episode in episodes])
@@ -97,7 +97,7 @@ def collate(
         actions=actions[step_rows],
         rewards=torch.from_numpy(np.concatenate([e.reward for e in episodes]))[step_rows],
         terminated=torch.from_numpy(np.concatenate(terminated))[step_rows],
-        moment=_moments(layout, originals) if augmentation.copies > 1 else None,
+        copy_group=_copy_groups(layout, originals) if augmentation.copies > 1 else None,
     )
     return LabelledBatch(episodes=packed, expert_actions=labels[step_rows])
 
@@ -110,17 +110,17 @@ def _draw_depth(
     rng: np.random.Generator,
     augmentation: Augmentation,
 ) -> None:
-    """Write one episode's depth pictures [m] after its transformation to rows of (F, S, S)."""
+    """Write one episode's depth images [m] after its transformation to rows of (F, S, S)."""
     stored = episode.depth
     if augmentation.pixels is PixelAugmentation.CROP:
         offset = augment.random_crop_offset_px(rng, stored.shape[-1], out.shape[-1])
         stored = augment.crop(stored, offset, out.shape[-1])
     elif augmentation.pixels is PixelAugmentation.SHIFT:
         stored = augment.shift(stored, augment.random_shift_px(rng, augmentation.shift_px))
-    turn_into(out, rows, stored, angle_rad, DEPTH_STEP_M)
+    rotate_into(out, rows, stored, angle_rad, DEPTH_STEP_M)
 
 
-def _moments(layout: EpisodeLayout, originals: int) -> Tensor:
+def _copy_groups(layout: EpisodeLayout, originals: int) -> Tensor:
     """(D,) number of each transition before it was copied."""
     longest = len(layout.step_counts)
     return (layout.step_episode % originals) * longest + layout.step_time

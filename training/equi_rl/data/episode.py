@@ -21,7 +21,7 @@ _MAX_DEPTH_M = DEPTH_STEP_M * np.iinfo(np.uint16).max
 
 
 class ReplayError(ValueError):
-    """An episode or request that the memory cannot take; says what is wrong with it."""
+    """An episode or request that the replay buffer cannot take; says what is wrong with it."""
 
 
 @dataclass(frozen=True, eq=False)

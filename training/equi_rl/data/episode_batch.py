@@ -109,8 +109,8 @@ class EpisodeBatch:
         actions: (D, 5) executed actions in policy units.
         rewards: (D,).
         terminated: (D,) 1 where the episode truly ended; a time-out is 0 and bootstraps.
-        moment: (D,) equal numbers mark augmented copies of one transition, which share the mean of
-            their targets (DrQ); None: no copies.
+        copy_group: (D,) equal numbers mark augmented copies of one transition, which share the
+            mean of their targets (DrQ); None: no copies.
     """
 
     layout: EpisodeLayout
@@ -119,7 +119,7 @@ class EpisodeBatch:
     actions: Tensor
     rewards: Tensor
     terminated: Tensor
-    moment: Tensor | None = None
+    copy_group: Tensor | None = None
 
     def __post_init__(self) -> None:
         frames, steps = self.layout.n_frames, self.layout.n_steps

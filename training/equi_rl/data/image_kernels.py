@@ -1,4 +1,4 @@
-"""Passes over the pixels of many pictures, compiled, each reading and writing a pixel once."""
+"""Passes over the pixels of many images, compiled, each reading and writing a pixel once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUARTER = math.pi / 2
 _EXACT_TOLERANCE_RAD = 1e-9
 
 
-def turn_direction(angle_rad: float) -> tuple[float, float]:
+def rotation_cos_sin(angle_rad: float) -> tuple[float, float]:
     """Cosine and sine of an angle; whole numbers for quarter turns."""
     cos, sin = math.cos(angle_rad), math.sin(angle_rad)
     turns = round(angle_rad / _QUARTER)
@@ -24,31 +24,31 @@ def turn_direction(angle_rad: float) -> tuple[float, float]:
     return cos, sin
 
 
-def turn_into(
+def rotate_into(
     out: NDArray[np.float32],
     rows: NDArray[np.int64],
-    pictures: NDArray[np.float32] | NDArray[np.uint16],
+    images: NDArray[np.float32] | NDArray[np.uint16],
     angle_rad: float,
     unit: float = 1.0,
 ) -> None:
-    """Turn pictures (T, S, S) counter-clockwise about their centre into ``out[rows]``.
+    """Turn images (T, S, S) counter-clockwise about their centre into ``out[rows]``.
 
-    As ``symmetry.turn_images``: bilinear with the border repeated, exact for quarter turns.
+    As ``symmetry.rotate_images``: bilinear with the border repeated, exact for quarter turns.
 
     Args:
-        out: (F, S, S) where turned pictures go.
-        rows: (T,) row of ``out`` for each picture.
-        pictures: stored or ready pictures.
+        out: (F, S, S) where rotated images go.
+        rows: (T,) row of ``out`` for each image.
+        images: stored or ready images.
         angle_rad: angle of the turn.
-        unit: what one step of a stored picture is worth.
+        unit: what one step of a stored image is worth.
     """
-    cos, sin = turn_direction(angle_rad)
-    _turn_into(out, rows, pictures, cos, sin, np.float32(unit))
+    cos, sin = rotation_cos_sin(angle_rad)
+    _turn_into(out, rows, images, cos, sin, np.float32(unit))
 
 
 @njit(cache=True, nogil=True)
-def _turn_into(out, rows, pictures, cos, sin, unit):  # type: ignore[no-untyped-def]
-    frames, size, _ = pictures.shape
+def _turn_into(out, rows, images, cos, sin, unit):  # type: ignore[no-untyped-def]
+    frames, size, _ = images.shape
     last = size - 1
     middle = 0.5 * last
     # The source has one more row and column, so that the right and lower neighbour always exist;
@@ -71,28 +71,28 @@ def _turn_into(out, rows, pictures, cos, sin, unit):  # type: ignore[no-untyped-
     for frame in range(frames):
         for i in range(size):
             for j in range(size):
-                source[i * width + j] = unit * pictures[frame, i, j]
-        turned = out[rows[frame]].reshape(-1)
+                source[i * width + j] = unit * images[frame, i, j]
+        rotated = out[rows[frame]].reshape(-1)
         for pixel in range(size * size):
             at = corner[pixel]
             above = source[at] + right[pixel] * (source[at + 1] - source[at])
             at += width
             below = source[at] + right[pixel] * (source[at + 1] - source[at])
-            turned[pixel] = above + down[pixel] * (below - above)
+            rotated[pixel] = above + down[pixel] * (below - above)
 
 
 def blocks_into(
     out: NDArray[np.float32],
-    pictures: NDArray[np.float32],
+    images: NDArray[np.float32],
     block: int,
     offset: float,
     scale: float,
 ) -> None:
-    """Write (pictures - offset) * scale, (N, S, S), as blocks of b x b pixels.
+    """Write (images - offset) * scale, (N, S, S), as blocks of b x b pixels.
 
     ``out`` is (N, S / b, S / b, b^2) with a block's pixels in the last axis, row by row.
     """
-    _blocks_kernel(block)(out, pictures, np.float32(offset), np.float32(scale))
+    _blocks_kernel(block)(out, images, np.float32(offset), np.float32(scale))
 
 
 @cache
@@ -100,14 +100,14 @@ def _blocks_kernel(side: int) -> Any:
     """The compiled pass for one size of block, known to the compiler, which unrolls over it."""
 
     @njit(cache=True, nogil=True)
-    def kernel(out, pictures, offset, scale):  # type: ignore[no-untyped-def]
-        frames, size, _ = pictures.shape
+    def kernel(out, images, offset, scale):  # type: ignore[no-untyped-def]
+        frames, size, _ = images.shape
         for frame in range(frames):
             for i in range(size):
                 first = i % side * side
                 for cell in range(size // side):
                     for j in range(side):
-                        depth = pictures[frame, i, cell * side + j]
+                        depth = images[frame, i, cell * side + j]
                         out[frame, i // side, cell, first + j] = (depth - offset) * scale
 
     return kernel

@@ -21,7 +21,7 @@ from equi_rl.data.episode import Episode, ReplayError
 _FILE_PATTERN = "episode_*.npz"
 
 
-class EpisodeMemory:
+class EpisodeReplayBuffer:
     """Demonstrations for ever, other episodes first in, first out.
 
     Args:
@@ -62,7 +62,7 @@ class EpisodeMemory:
         run writes its own. What was evicted before the checkpoint is evicted again.
         """
         if self._folder is None or self._n_added:
-            raise ReplayError("restore needs an empty memory with a folder")
+            raise ReplayError("restore needs an empty buffer with a folder")
         for path in sorted(self._folder.glob(_FILE_PATTERN)):
             if _index(path) >= n_added:
                 path.unlink()
@@ -73,8 +73,8 @@ class EpisodeMemory:
     def forget_evicted(self) -> None:
         """Delete the files of evicted episodes.
 
-        Call it when a checkpoint of this very memory is in place; a run that is killed before goes
-        on from an older one, whose memory still holds them.
+        Call it when a checkpoint of this very buffer is in place; a run that is killed before goes
+        on from an older one, whose buffer still holds them.
         """
         while self._evicted_files:
             self._evicted_files.pop().unlink(missing_ok=True)
@@ -114,7 +114,9 @@ class EpisodeMemory:
         """
         everything: Sequence[Episode] = [*self._demonstrations, *self._others]
         if not everything:
-            raise ReplayError("the memory is empty; add demonstrations or play episodes first")
+            raise ReplayError(
+                "the replay buffer is empty; add demonstrations or collect episodes first"
+            )
         if n_demonstrations and not self._demonstrations:
             raise ReplayError("no demonstration is stored, so none can be drawn")
         chosen = [

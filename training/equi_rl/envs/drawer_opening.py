@@ -43,9 +43,9 @@ class DrawerOpening(HiddenPropertyEnv):
             for side, mobility in ((-1, unlocked), (1, not unlocked))
         )
         scene = Scene(objects=objects, tcp_position_m=(*centre, 0.2), yaw_rad=start_yaw(rng))
-        return scene.turned(float(rng.uniform(0.0, 2 * math.pi)), centre)
+        return scene.rotated(float(rng.uniform(0.0, 2 * math.pi)), centre)
 
-    def judge(self, state: WorldState) -> Outcome:
+    def outcome(self, state: WorldState) -> Outcome:
         """Success when the unlocked drawer is open; nothing can fail."""
         if any(item.extension_m > OPENED_M for item in state.scene.objects if item.movable):
             return Outcome(reward=1.0, success=True)

@@ -58,7 +58,7 @@ class BlockPicking(HiddenPropertyEnv):
             yaw_rad=start_yaw(rng),
         )
 
-    def judge(self, state: WorldState) -> Outcome:
+    def outcome(self, state: WorldState) -> Outcome:
         """Success when the movable cube is held high enough."""
         held = state.held_object
         if held is not None:

@@ -44,9 +44,9 @@ class BlockPulling(HiddenPropertyEnv):
             for place, yaw, mobility in zip(along, yaws, (movable, not movable), strict=True)
         )
         scene = Scene(objects=objects, tcp_position_m=(*centre, 0.2), yaw_rad=start_yaw(rng))
-        return scene.turned(float(rng.uniform(0.0, 2 * math.pi)), centre)
+        return scene.rotated(float(rng.uniform(0.0, 2 * math.pi)), centre)
 
-    def judge(self, state: WorldState) -> Outcome:
+    def outcome(self, state: WorldState) -> Outcome:
         """Success on contact between the blocks."""
         if self.world.in_contact(0, 1):
             return Outcome(reward=1.0, success=True)

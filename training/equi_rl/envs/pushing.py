@@ -62,7 +62,7 @@ class BlockPushing(HiddenPropertyEnv):
             goal_xy_m=goal,
         )
 
-    def judge(self, state: WorldState) -> Outcome:
+    def outcome(self, state: WorldState) -> Outcome:
         """Success near the pad; a lifted movable cube costs a penalty."""
         index = next(i for i, item in enumerate(state.scene.objects) if item.movable)
         now, before = state.scene.objects[index], self._start.scene.objects[index]

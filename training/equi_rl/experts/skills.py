@@ -119,15 +119,15 @@ def push(
     direction = _direction(block, towards_xy_m)
     across = np.array([-direction[1], direction[0]])
     yaw = math.atan2(across[1], across[0])
-    misturned_rad = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad)))
+    yaw_error_rad = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad)))
     from_block = tcp[:2] - block
     along_m, aside_m = float(from_block @ direction), float(from_block @ across)
     box = contract.workspace
     stand_off_m = min(max(-along_m, style.stand_off_m[0]), style.stand_off_m[1])
     behind = np.clip(block - direction * stand_off_m, box.lower_m[:2], box.upper_m[:2])
-    turned = _fades(misturned_rad, *style.come_down_rad)
+    rotated = _fades(yaw_error_rad, *style.come_down_rad)
     low_m = style.height_m
-    approach = _down_a_funnel(tcp, behind, turned, low_m, TRAVEL_HEIGHT_M, style.funnel_m)
+    approach = _down_a_funnel(tcp, behind, rotated, low_m, TRAVEL_HEIGHT_M, style.funnel_m)
     ahead = block + direction * (along_m + 0.05)
     # Shortened as a vector, so that the push keeps its direction.
     step = ahead - tcp[:2]
@@ -135,7 +135,7 @@ def push(
     advance = np.array([*(tcp[:2] + step), low_m])
     ready = (
         _fades(tcp[2] - low_m, *style.go_on_above_m)
-        * _fades(misturned_rad, *style.go_on_rad)
+        * _fades(yaw_error_rad, *style.go_on_rad)
         * _fades(abs(aside_m), PUSH_CORRIDOR_M, PUSH_CORRIDOR_M + 0.02)
         * _fades(along_m, -0.02, 0.0)
     )
@@ -149,16 +149,16 @@ def open_drawer(state: WorldState, index: int) -> Goal:
     inwards = np.array(drawer.heading)
     hook = handle + inwards * BEHIND_BAR_M
     yaw = drawer.yaw_rad + math.pi / 2
-    misturned_rad = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad)))
+    yaw_error_rad = abs(float(wrap_half_turn_rad(yaw - state.yaw_rad)))
     tcp = np.array(state.tcp_position_m)
     above_m = HOOK_HEIGHT_M + ABOVE_HOOK_M
-    turned = _fades(misturned_rad, 0.15, 0.45)
+    rotated = _fades(yaw_error_rad, 0.15, 0.45)
     funnel_m = (HOOK_ALIGNED_M, 0.04)
-    approach = _down_a_funnel(tcp, hook, turned, HOOK_HEIGHT_M, above_m, funnel_m)
+    approach = _down_a_funnel(tcp, hook, rotated, HOOK_HEIGHT_M, above_m, funnel_m)
     if state.scene.opening > 0.1:
         approach[2] = above_m  # open fingers do not fit behind the bar
     pull = np.array([*(tcp[:2] - inwards * 0.05), HOOK_HEIGHT_M])
-    ready = hooked(state, index) * _fades(misturned_rad, 0.15, 0.3)
+    ready = hooked(state, index) * _fades(yaw_error_rad, 0.15, 0.3)
     return _blended(approach, pull, ready, yaw, CLOSED)
 
 
@@ -186,7 +186,7 @@ def _direction(start: FloatArray, towards_xy_m: tuple[float, float]) -> FloatArr
 def _down_a_funnel(
     tcp: FloatArray,
     place_xy_m: FloatArray,
-    turned: float,
+    rotated: float,
     low_m: float,
     high_m: float,
     funnel_m: tuple[float, float],
@@ -194,12 +194,12 @@ def _down_a_funnel(
     """Next position (3,) on the way down to a place that is come to from above.
 
     The height to be at grows with the distance from the place, from the first to the second of
-    `funnel_m`, and as long as the gripper is not `turned` (0 to 1) as it should be; below it the
+    `funnel_m`, and as long as the gripper is not `rotated` (0 to 1) as it should be; below it the
     gripper rises before it moves on. Everything changes gradually with the state: a learner that
     sees it with the precision of a pixel can follow.
     """
     away_m = float(np.linalg.norm(place_xy_m - tcp[:2]))
-    share = max(1.0 - _fades(away_m, *funnel_m), 1.0 - turned)
+    share = max(1.0 - _fades(away_m, *funnel_m), 1.0 - rotated)
     height_m = low_m + share * (high_m - low_m)
     sideways = _fades(height_m - tcp[2], 0.01, 0.04)
     return np.array([*(tcp[:2] + sideways * (place_xy_m - tcp[:2])), height_m])

@@ -22,8 +22,8 @@ from equi_rl.export.model_card import (
     CARD_FILE,
     copy_evaluation,
     draw_curve,
+    images_in,
     model_card,
-    pictures_in,
     remove_evidence,
 )
 from equi_rl.nets import dense
@@ -88,9 +88,7 @@ def export(
         copy_evaluation(evaluation_folder, folder)
     if run_folder is not None:
         draw_curve(run_folder, folder)
-    _write(
-        folder / CARD_FILE, model_card(contract, actor, evaluation, pictures_in(folder)).encode()
-    )
+    _write(folder / CARD_FILE, model_card(contract, actor, evaluation, images_in(folder)).encode())
     contract.save(folder / CONTRACT_FILE)
     return contract
 

@@ -40,9 +40,9 @@ def model_card(
     contract: PolicyContract,
     actor: Actor,
     evaluation: Evaluation | None,
-    pictures: Sequence[str] = (),
+    images: Sequence[str] = (),
 ) -> str:
-    """The card as Markdown; `pictures` lie beside it."""
+    """The card as Markdown; `images` lie beside it."""
     config, origin = actor.config, contract.provenance
     errors = actor_errors(actor, steps=20, episodes=2, seed=0)
     exact = [error for error in errors if error.exact_on_pixels]
@@ -53,7 +53,7 @@ def model_card(
         "",
         *_measured(contract, evaluation),
         "",
-        *(f"![{_PICTURES[name]}]({name})" for name in pictures),
+        *(f"![{_PICTURES[name]}]({name})" for name in images),
         "",
         "## Origin",
         "",
@@ -122,7 +122,7 @@ def _measured(contract: PolicyContract, evaluation: Evaluation | None) -> list[s
     return [*lines, "", f"Failures: {', '.join(failures) or 'none'}."]
 
 
-def pictures_in(folder: Path) -> list[str]:
+def images_in(folder: Path) -> list[str]:
     """Names of the curve and films that lie in a model folder."""
     return [name for name in _PICTURES if (folder / name).is_file()]
 

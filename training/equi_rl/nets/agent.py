@@ -88,7 +88,7 @@ def plain_parameters(config: NetworkConfig, kind: str) -> int:
 
 
 def share_encoder(actor: Actor, critic: Critic) -> None:
-    """Give both networks the actor's picture encoder; refuses networks of different kinds."""
+    """Give both networks the actor's image encoder; refuses networks of different kinds."""
     names = ("encoder_channels", "encoder_kernels", "encoder_strides", "equivariant_encoder")
     for name in names:
         if getattr(actor.config, name) != getattr(critic.config, name):

@@ -1,7 +1,7 @@
 """The fast path: the same networks on expanded weights, over packed frames.
 
 Each distinct frame is encoded once per network. The first convolution (8x8, stride 4) becomes a 2x2
-convolution on 4x4 blocks of pixels; the holding plane, being constant over the picture, becomes a
+convolution on 4x4 blocks of pixels; the holding plane, being constant over the image, becomes a
 bias per frame. Frames go through the encoder in chunks
 small enough to stay in the cache, in channels_last order. The LSTM is torch's own, with its input
 product batched over all steps. bfloat16 is used for the convolutions only where the CPU computes in
@@ -35,7 +35,7 @@ CHUNK_FRAMES = 128  # the largest activation of a chunk is 6.5 MB: it stays in t
 
 @dataclass(frozen=True)
 class Frames:
-    """Pictures for any network of one config; cut into blocks chunk by chunk, in the cache.
+    """Images for any network of one config; cut into blocks chunk by chunk, in the cache.
 
     Attributes:
         pixels: (N, S, S) depth [m].
@@ -57,7 +57,7 @@ class Frames:
         """The first ``count`` frames, without copying."""
         return dataclasses.replace(self, pixels=self.pixels[:count], holding=self.holding[:count])
 
-    def pictures(self, chosen: Any) -> Tensor:
+    def images(self, chosen: Any) -> Tensor:
         """(n, b^2, S / b, S / b) of the chosen frames, channels_last."""
         pixels = self.pixels[chosen]
         cells = pixels.shape[-1] // self.block
@@ -120,9 +120,9 @@ def encode(
         chosen: Any = slice(start, start + CHUNK_FRAMES)
         if rows is not None:
             chosen = rows[chosen]
-        pictures = frames.pictures(chosen).to(dtype)
+        images = frames.images(chosen).to(dtype)
         flags = frames.holding[chosen].to(dtype)
-        features.append(EncodeChunk.apply(pictures, flags, flag_weight, strides, *parameters))
+        features.append(EncodeChunk.apply(images, flags, flag_weight, strides, *parameters))
     return torch.cat(features).float()
 
 
@@ -238,7 +238,7 @@ def _first_layer(layer: Dense, frames: Frames) -> Tensor:
     out, source, kernel, _ = weight.shape
     block = frames.block
     cells = kernel // block
-    # The block's pixels are channels of Frames.pictures, row by row.
+    # The block's pixels are channels of Frames.images, row by row.
     blocks = weight.reshape(out, source, cells, block, cells, block).permute(0, 1, 3, 5, 2, 4)
     return blocks.reshape(out, source * block * block, cells, cells)
 

@@ -3,7 +3,7 @@
 Exactly a chain of convolutions and rectifiers; autograd could differentiate it as well. Writing the
 backward pass by hand allows the weight gradient of the small layers to be one matrix product over
 gathered patches, which is up to twice as fast as the convolution library's own, and
-saves the bookkeeping between layers. The pictures themselves never need a gradient.
+saves the bookkeeping between layers. The images themselves never need a gradient.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _GATHER_UP_TO_PX = 7  # layers with at most this many output pixels a side gathe
 
 
 class EncodeChunk(torch.autograd.Function):
-    """(n, C, H, W) pictures in channels_last order to (n, features)."""
+    """(n, C, H, W) images in channels_last order to (n, features)."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        pictures: Tensor,
+        images: Tensor,
         flags: Tensor | None,
         flag_weight: Tensor | None,
         strides: tuple[int, ...],
@@ -33,14 +33,14 @@ class EncodeChunk(torch.autograd.Function):
 
         Args:
             ctx: autograd's notebook.
-            pictures: (n, C, H, W), channels_last.
+            images: (n, C, H, W), channels_last.
             flags: (n,) one number per frame that shifts the first layer, or None.
             flag_weight: (channels,) how much a flag of 1 shifts each channel, or None.
             strides: stride of each layer.
             parameters: filter and bias of each layer in turn; filters channels_last.
         """
-        activation = pictures
-        activations = [pictures]
+        activation = images
+        activations = [images]
         for layer, stride in enumerate(strides):
             weight, bias = parameters[2 * layer], parameters[2 * layer + 1]
             activation = _convolve(activation, weight, bias, stride)
@@ -54,7 +54,7 @@ class EncodeChunk(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradients of the parameters (never of the pictures)."""
+        """Gradients of the parameters (never of the images)."""
         layers = len(ctx.strides)
         activations = ctx.saved_tensors[: layers + 1]
         weights = ctx.saved_tensors[layers + 1 :]

@@ -51,7 +51,7 @@ class Histories:
 
 
 def random_histories(config: NetworkConfig, steps: int, episodes: int, seed: int) -> Histories:
-    """Smooth random depth pictures (as C8 turns need), random flags and actions."""
+    """Smooth random depth images (as C8 turns need), random flags and actions."""
     generator = torch.Generator().manual_seed(seed)
     size = config.observation_size
     coarse = torch.rand(steps * episodes, 1, 6, 6, generator=generator) * 0.3

@@ -2,11 +2,11 @@
 
 Conventions, fixed for the whole project. The image has rows along world +x (down) and columns
 along world +y (right), so a counter-clockwise turn of the world is a counter-clockwise turn of the
-picture (``rot90`` with ``k=1``), and the mirror of a dihedral group is y -> -y, that is a
-left-right flip of the picture. An element ``g = (rotation k, mirror m)`` first mirrors, then turns
+image (``rot90`` with ``k=1``), and the mirror of a dihedral group is y -> -y, that is a
+left-right flip of the image. An element ``g = (rotation k, mirror m)`` first mirrors, then turns
 by ``2 pi k / n``.
 
-The pure part (elements, matrices, turning pictures) needs numpy and torch only; the functions that
+The pure part (elements, matrices, turning images) needs numpy and torch only; the functions that
 return escnn types import escnn when first called.
 """
 
@@ -84,8 +84,8 @@ class Group:
 
     def compose(self, left: Element, right: Element) -> Element:
         """The element that applies ``right`` first and ``left`` second."""
-        turned = -right.rotation if left.mirror else right.rotation
-        return Element((left.rotation + turned) % self.rotations, left.mirror != right.mirror)
+        rotated = -right.rotation if left.mirror else right.rotation
+        return Element((left.rotation + rotated) % self.rotations, left.mirror != right.mirror)
 
     def inverse(self, g: Element) -> Element:
         """The element that undoes ``g``; a mirror undoes itself."""
@@ -153,8 +153,8 @@ def group_named(name: str) -> Group:
 # --- acting on arrays -----------------------------------------------------------------------------
 
 
-def turn_images(images: torch.Tensor, angle_rad: float) -> torch.Tensor:
-    """Turn (..., S, S) pictures counter-clockwise about their centre ((S-1)/2, (S-1)/2).
+def rotate_images(images: torch.Tensor, angle_rad: float) -> torch.Tensor:
+    """Turn (..., S, S) images counter-clockwise about their centre ((S-1)/2, (S-1)/2).
 
     Multiples of 90 degrees move pixels without interpolation; other angles are bilinear with the
     border replicated.
@@ -165,30 +165,30 @@ def turn_images(images: torch.Tensor, angle_rad: float) -> torch.Tensor:
     size = images.shape[-1]
     flat = images.reshape(1, -1, size, size)
     cos, sin = math.cos(angle_rad), math.sin(angle_rad)
-    # grid_sample reads at (right, down); the picture turned by +angle reads from -angle.
+    # grid_sample reads at (right, down); the image rotated by +angle reads from -angle.
     source_from_target = torch.tensor(
         [[[cos, -sin, 0.0], [sin, cos, 0.0]]], dtype=images.dtype, device=images.device
     )
     grid = functional.affine_grid(source_from_target, [1, 1, size, size], align_corners=True)
-    turned = functional.grid_sample(
+    rotated = functional.grid_sample(
         flat, grid, mode="bilinear", padding_mode="border", align_corners=True
     )
-    return turned.reshape(images.shape)
+    return rotated.reshape(images.shape)
 
 
 def transform_images(group: Group, g: Element, images: Array) -> Array:
-    """Act with ``g`` on (..., S, S) pictures of trivial channels."""
+    """Act with ``g`` on (..., S, S) images of trivial channels."""
     if images.shape[-1] != images.shape[-2]:
-        raise SymmetryError(f"pictures must be square, got {tuple(images.shape[-2:])}")
+        raise SymmetryError(f"images must be square, got {tuple(images.shape[-2:])}")
     tensor = torch.as_tensor(images)
     if g.mirror:
         tensor = torch.flip(tensor, dims=(-1,))
-    tensor = turn_images(tensor, group.angle_rad(g))
+    tensor = rotate_images(tensor, group.angle_rad(g))
     return tensor.numpy() if isinstance(images, np.ndarray) else tensor
 
 
 def transform_observation(group: Group, g: Element, observation: Array) -> Array:
-    """Act on an observation: (..., C, S, S) pictures, or (..., D) on the line (sign flip)."""
+    """Act on an observation: (..., C, S, S) images, or (..., D) on the line (sign flip)."""
     if group.on_line:
         return -observation if g.mirror else observation
     return transform_images(group, g, observation)
@@ -285,7 +285,7 @@ LOG_STD_PERMUTED = Layout((("log_std_permuted", 5),))
 
 @cache
 def escnn_space(group: Group) -> GSpace:
-    """The escnn space in which the group acts on pictures exactly as declared above."""
+    """The escnn space in which the group acts on images exactly as declared above."""
     from escnn import gspaces
 
     if group.on_line:

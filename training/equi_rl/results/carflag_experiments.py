@@ -1,6 +1,6 @@
 """The published experiments as data: which CarFlag runs make the curves and the table.
 
-Order is priority: a grid that is stopped early has the most important runs.
+Order is priority: a sweep that is stopped early has the most important runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OTHER_2D_STEPS = 2_000_000
 EVALUATIONS_PER_RUN = 50
 
 
-def carflag_grid() -> list[CarFlagRun]:
+def carflag_sweep() -> list[CarFlagRun]:
     """All runs, most important first: main curves, imperfect symmetry, other sizes."""
     worlds: list[tuple[Domain, int, int]] = [
         ("carflag-1d", MAIN_1D_SIZE, 0),

@@ -1,6 +1,6 @@
 """Both agents on the line with the same randomly drawn hyper-parameters: how far the lead holds.
 
-    equi-grid line-settings --folder runs/settings --workers 2
+    equi-sweep line-settings --folder runs/settings --workers 2
     python -m equi_rl.results.carflag_search --runs runs/settings --out training/docs
 
 Every setting is drawn at random around the tuned one and given to both agents, on lines of both
@@ -55,7 +55,7 @@ def line_settings() -> list[A2CConfig]:
             learning_rate=log_uniform(1.5e-3, 1e-2),
             entropy_weight=log_uniform(0.003, 0.03),
             value_weight=log_uniform(0.25, 2.0),
-            return_mix=float(generator.choice((0.9, 0.95, 1.0))),
+            gae_lambda=float(generator.choice((0.9, 0.95, 1.0))),
             forget_bias=float(generator.choice((1.0, 3.0))),
             rms_correction=bool(generator.integers(2)),
         )
@@ -64,7 +64,7 @@ def line_settings() -> list[A2CConfig]:
     return [A2CConfig(), *drawn]
 
 
-def settings_grid() -> list[tuple[str, tuple[str, ...]]]:
+def settings_sweep() -> list[tuple[str, tuple[str, ...]]]:
     """Names and ``equi-train`` arguments of all runs: the search, then each agent's own best."""
     settings = line_settings()
     search = [
@@ -107,7 +107,7 @@ class SettingsCommand:
     """Write carflag_settings.md: what both agents need with each setting."""
 
     runs: Path
-    """Folder of ``equi-grid line-settings``."""
+    """Folder of ``equi-sweep line-settings``."""
     out: Path
     """Folder for the table."""
 
@@ -202,7 +202,7 @@ def table(outcomes: Sequence[dict[int, Outcome]]) -> list[str]:
         "|" + "---|" * (6 + 3 * len(_SIZES)),
     ]
     for a2c, by_size in zip(line_settings(), outcomes, strict=True):
-        own = (a2c.learning_rate, a2c.entropy_weight, a2c.value_weight, a2c.return_mix)
+        own = (a2c.learning_rate, a2c.entropy_weight, a2c.value_weight, a2c.gae_lambda)
         cells = [*(f"{value:g}" for value in own), f"{a2c.forget_bias:g}"]
         cells += ["yes" if a2c.rms_correction else "no", *(by_size[s].text for s in _SIZES)]
         lines.append(f"| {' | '.join(cells)} |")
@@ -259,12 +259,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _finished(command.runs / _COMMON_FOLDER),
         )
     except (CurvesError, KeyError) as error:
-        sys.stderr.write(f"carflag_settings: the grid is not finished: {error}\n")
+        sys.stderr.write(f"carflag_settings: the sweep is not finished: {error}\n")
         return 2
     if own_best(outcomes) != OWN_BEST:
         sys.stderr.write(
             f"carflag_settings: the best settings are {own_best(outcomes)}, but OWN_BEST is"
-            f" {OWN_BEST}; change it and run the grid again\n"
+            f" {OWN_BEST}; change it and run the sweep again\n"
         )
         return 2
     path = command.out / "carflag_settings.md"

@@ -18,7 +18,9 @@ import numpy as np
 
 from equi_core.statistics import SuccessRate
 from equi_rl.results.carflag_curves import CurvesError
-from equi_rl.training.config import RobotConfigError, robot_run
+from equi_rl.training.config import RobotConfigError
+from equi_rl.training.presets import robot_run
+from equi_rl.training.renames import current_row, flatten, setting_in_words
 from equi_rl.training.run_folder import RunFolder
 
 AGENT_NAMES = {
@@ -32,8 +34,8 @@ AGENT_NAMES = {
 }
 """Names in figures, in the order in which agents are listed."""
 _ELSEWHERE = ("task", "agent", "preset", "seed", "rounds", "evaluate_every", "evaluation_episodes")
-"""Settings in which runs of one curve may differ, or which stand elsewhere."""
-_OWN_COLUMNS = ("task", "preset", "agent", "speciality", "seed")
+"""Settings in which runs of one curve may differ, or which have a column of their own."""
+_OWN_COLUMNS = ("task", "preset", "agent", "overrides", "seed")
 
 Panel = tuple[str, str]
 """Task and preset."""
@@ -67,14 +69,14 @@ class EvaluatedRun:
     task: str
     preset: str
     agent: str
-    speciality: str  # every setting that differs from the preset's; "" if none does
+    overrides: str  # every setting that differs from the preset's; "" if none does
     seed: int
     evaluations: tuple[Evaluation, ...]
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
         """What no two runs of a report have in common."""
-        return self.task, self.preset, self.agent, self.speciality, self.seed
+        return self.task, self.preset, self.agent, self.overrides, self.seed
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class RobotCurve:
 
     Attributes:
         agent: its name in `equi-train`.
-        speciality: settings that differ from the preset's, as text.
+        overrides: settings that differ from the preset's, as text.
         steps: (points,) mean environment steps of the seeds, demonstrations included.
         success: (seeds, points).
         seeds: in the order of the rows.
@@ -93,7 +95,7 @@ class RobotCurve:
     """
 
     agent: str
-    speciality: str
+    overrides: str
     steps: np.ndarray
     success: np.ndarray
     seeds: tuple[int, ...]
@@ -103,9 +105,9 @@ class RobotCurve:
 
     @property
     def label(self) -> str:
-        """Agent and what is special about it."""
+        """Agent and its overrides."""
         name = AGENT_NAMES.get(self.agent, self.agent)
-        return f"{name}, {self.speciality}" if self.speciality else name
+        return f"{name}, {self.overrides}" if self.overrides else name
 
     def of_seeds(self, seeds: Sequence[int]) -> RobotCurve:
         """The curve with its success of these seeds only, or as it is if it has none of them."""
@@ -128,7 +130,7 @@ def collect_robot_runs(folder: Path) -> list[EvaluatedRun]:
         config = run_folder.read_config().get("config", {})
         rows = run_folder.read_progress()
         if "task" in config and rows:
-            own = (config["task"], config["preset"], config["agent"], _speciality(config))
+            own = (config["task"], config["preset"], config["agent"], _overrides(config))
             evaluations = tuple(Evaluation.from_row(row) for row in rows)
             runs.append(EvaluatedRun(*own, config["seed"], evaluations))
     return runs
@@ -139,12 +141,12 @@ def robot_curves(runs: Iterable[EvaluatedRun]) -> dict[Panel, list[RobotCurve]]:
     groups: dict[Panel, dict[tuple[str, str], list[EvaluatedRun]]]
     groups = defaultdict(lambda: defaultdict(list))
     for run in runs:
-        groups[run.task, run.preset][run.agent, run.speciality].append(run)
+        groups[run.task, run.preset][run.agent, run.overrides].append(run)
     order = list(AGENT_NAMES)
 
     def rank(agent_and_speciality: tuple[str, str]) -> tuple[int, str, str]:
-        agent, speciality = agent_and_speciality
-        return order.index(agent) if agent in order else len(order), agent, speciality
+        agent, overrides = agent_and_speciality
+        return order.index(agent) if agent in order else len(order), agent, overrides
 
     return {
         panel: [_curve(by_agent[key]) for key in sorted(by_agent, key=rank)]
@@ -171,44 +173,33 @@ def read_robot_runs(path: Path) -> list[EvaluatedRun]:
     found: dict[tuple[str, str, str, str, int], list[Evaluation]] = defaultdict(list)
     try:
         with open(path, newline="") as file:
-            for row in csv.DictReader(file):
-                task, preset, agent, speciality, seed = (row[name] for name in _OWN_COLUMNS)
-                key = (task, preset, agent, speciality, int(seed))
+            for row in map(current_row, csv.DictReader(file)):
+                task, preset, agent, overrides, seed = (row[name] for name in _OWN_COLUMNS)
+                key = (task, preset, agent, overrides, int(seed))
                 found[key].append(Evaluation.from_row(row))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise CurvesError(f"{path} is not a table of curves ({error!r})") from error
     return [EvaluatedRun(*key, tuple(evaluations)) for key, evaluations in found.items()]
 
 
-def _speciality(config: dict[str, Any]) -> str:
+def _overrides(config: dict[str, Any]) -> str:
     """Every setting that differs from the preset's, as text."""
     try:
         usual = robot_run(config["task"], config["preset"], agent=config["agent"]).to_mapping()
     except RobotConfigError:
         return ""  # a run of an agent or task that no longer exists is shown as it is
-    presets = dict(_flat(usual))
+    stored = flatten(config)
     return ", ".join(
-        f"{name.removeprefix('sac.').replace('.', ' ').replace('_', ' ')} {_said(value)}"
-        for name, value in _flat(config)
-        if name.partition(".")[0] not in _ELSEWHERE and presets.get(name, value) != value
+        f"{setting_in_words(name)} {_value_in_words(stored[name])}"
+        for name, value in flatten(usual).items()
+        if name not in _ELSEWHERE and stored.get(name, value) != value
     )
 
 
-def _said(value: Any) -> str:
+def _value_in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else "free" if value is None else str(value)
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Nested settings as (dotted name, value)."""
-    found: list[tuple[str, Any]] = []
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            found += _flat(value, f"{prefix}{name}.")
-        else:
-            found.append((prefix + name, value))
-    return found
 
 
 def _curve(runs: Sequence[EvaluatedRun]) -> RobotCurve:
@@ -219,7 +210,7 @@ def _curve(runs: Sequence[EvaluatedRun]) -> RobotCurve:
     last = [run.evaluations[points - 1] for run in runs]
     return RobotCurve(
         runs[0].agent,
-        runs[0].speciality,
+        runs[0].overrides,
         np.mean(steps, axis=0),
         np.array(success),
         tuple(run.seed for run in runs),

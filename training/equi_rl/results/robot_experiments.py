@@ -1,6 +1,6 @@
 """Experiments on robot tasks as data: comparison of agents, ablations, and the choices of `fast`.
 
-Order is priority: seed by seed, so that a grid that is stopped early has one seed of everything
+Order is priority: seed by seed, so that a sweep that is stopped early has one seed of everything
 before it has two of anything.
 """
 
@@ -10,7 +10,7 @@ from equi_rl.envs import TASKS
 
 SEEDS = (0, 1)
 ROUNDS = 20
-"""Rounds of a run: 80 episodes of its own and 400 updates of SAC after the warm start."""
+"""Rounds of a run: 80 episodes of its own and 400 updates of SAC after pretraining."""
 EVALUATE_EVERY = 5
 STUDIED_TASK = "block_picking"
 """Where choices and ablations are tried."""
@@ -18,39 +18,40 @@ COMPARED_AGENTS = ("equi-rsac", "rsac", "equi-cnn-rsac", "rad-crop-rsac", "drq-s
 
 FAST_CHOICES: dict[str, tuple[str, ...]] = {
     "as_it_is": (),
-    "values_as_strong_as_demonstrations": ("sac.demonstration_weight=1",),
-    "no_own_successes": ("imitate_successes=false",),
-    "newest_weights_play": ("sac.policy_rate=1",),
-    "one_step_targets": ("sac.trace=0", "sac.discount=0.9"),
-    "slow_warm_start": ("imitation.learning_rate=1e-3",),
+    "values_as_strong_as_demonstrations": ("--sac.demonstration-weight", "1"),
+    "no_own_successes": ("--imitate-successes", "False"),
+    "newest_weights_play": ("--sac.policy-ema", "1"),
+    "one_step_targets": ("--sac.td-lambda", "0", "--sac.discount", "0.9"),
+    "slow_warm_start": ("--imitation.learning-rate", "1e-3"),
     "no_warm_start": (
-        "warm_up_updates=0",
-        "imitation.log_std=null",
-        "sac.critic_first_updates=0",
+        *("--imitation.updates", "0", "--imitation.log-std", "None"),
+        *("--sac.critic-warmup-updates", "0"),
     ),
-    "no_demonstration_loss": ("sac.critic_first_updates=0", "sac.demonstration_weight=0"),
-    "wide_start": ("imitation.log_std=null",),
-    "critic_at_once": ("sac.critic_first_updates=0",),
-    "separate_encoders": ("sac.encoder=separate",),
+    "no_demonstration_loss": (
+        *("--sac.critic-warmup-updates", "0", "--sac.demonstration-weight", "0"),
+    ),
+    "wide_start": ("--imitation.log-std", "None"),
+    "critic_at_once": ("--sac.critic-warmup-updates", "0"),
+    "separate_encoders": ("--sac.encoder", "separate"),
 }
-"""What `fast` changes beside the paper's recipe, each taken back alone."""
+"""What `fast` changes beside the paper's recipe, each taken back alone: flags of `equi-train`."""
 
 ABLATIONS: dict[str, tuple[str, ...]] = {
     "c8": ("--group", "C8"),
-    "no_rotation": ("--no-rotate",),
+    "no_rotation": ("--rotate", "False"),
     "demonstrations_40": ("--demonstrations", "40"),
     "demonstrations_20": ("--demonstrations", "20"),
 }
 
 
 NamedRun = tuple[str, tuple[str, ...]]
-"""Name of a run below its grid's folder, and the arguments of ``equi-train`` that make it."""
+"""Name of a run below its sweep's folder, and the arguments of ``equi-train`` that make it."""
 
 
 def fast_choices() -> list[NamedRun]:
     """The preset `fast` as it is, and with each of its choices taken back."""
     return [
-        _job(STUDIED_TASK, "equi-rsac", seed, choice, changes=changes)
+        _job(STUDIED_TASK, "equi-rsac", seed, choice, changes)
         for seed in SEEDS
         for choice, changes in FAST_CHOICES.items()
     ]
@@ -69,23 +70,16 @@ def comparison() -> list[NamedRun]:
 def ablations() -> list[NamedRun]:
     """Another group, no rotation of sampled episodes, fewer demonstrations."""
     return [
-        _job(STUDIED_TASK, "equi-rsac", seed, name, arguments=arguments)
+        _job(STUDIED_TASK, "equi-rsac", seed, name, changes)
         for seed in SEEDS
-        for name, arguments in ABLATIONS.items()
+        for name, changes in ABLATIONS.items()
     ]
 
 
-def _job(
-    task: str,
-    agent: str,
-    seed: int,
-    variant: str,
-    changes: tuple[str, ...] = (),
-    arguments: tuple[str, ...] = (),
-) -> NamedRun:
+def _job(task: str, agent: str, seed: int, variant: str, changes: tuple[str, ...] = ()) -> NamedRun:
     command = (
         *("robot", "--preset", "fast", "--task", task, "--agent", agent),
-        *("--seed", str(seed), "--rounds", str(ROUNDS), *arguments),
-        *("--set", f"evaluate_every={EVALUATE_EVERY}", *changes),
+        *("--seed", str(seed), "--rounds", str(ROUNDS)),
+        *("--evaluate-every", str(EVALUATE_EVERY), *changes),
     )
     return f"{task}/{agent}/{variant}/seed-{seed}", command

@@ -47,9 +47,9 @@ def write_robot_report(runs: Sequence[EvaluatedRun], out: Path) -> list[Path]:
     written[1].write_text("\n".join(_table(panels)) + "\n")
     for preset in sorted({preset for _, preset in panels}):
         chosen = {task: curves for (task, of), curves in panels.items() if of == preset}
-        agents = {t: [c for c in curves if not c.speciality] for t, curves in chosen.items()}
+        agents = {t: [c for c in curves if not c.overrides] for t, curves in chosen.items()}
         agents = {task: curves for task, curves in agents.items() if curves}
-        variants = [(t, c) for t, curves in chosen.items() for c in curves if c.speciality]
+        variants = [(t, c) for t, curves in chosen.items() for c in curves if c.overrides]
         if agents:
             written.append(out / "images" / f"robot_{preset}.png")
             _draw_agents(agents, preset, written[-1])
@@ -72,7 +72,7 @@ def _table(panels: dict[Panel, list[RobotCurve]]) -> list[str]:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for (task, preset), curves in panels.items():
-        compared = [curve for curve in curves if not curve.speciality] or curves
+        compared = [curve for curve in curves if not curve.overrides] or curves
         common = min(float(curve.steps[-1]) for curve in compared)
         for curve in curves:
             minutes = ", ".join(f"{seconds / 60:.0f}" for seconds in curve.seconds)

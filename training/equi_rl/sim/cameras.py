@@ -1,7 +1,7 @@
 """Pinhole cameras that look at the world with the robot in it: colour, depth, segmentation.
 
-The same ray caster that makes the observation makes these pictures. `render` is what a depth camera
-delivers; `render_picture` adds soft edges and shadows for people.
+The same ray caster that makes the observation makes these images. `render` is what a depth camera
+delivers; `render_rgb` adds soft edges and shadows for people.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class CameraImage:
     """(H, W) body ids: 0 robot, i + 1 object i, TABLE_BODY, GOAL_BODY, NOTHING."""
 
 
-def picture_camera(size_px: tuple[int, int] = (480, 360)) -> PinholeCamera:
+def side_view_camera(size_px: tuple[int, int] = (480, 360)) -> PinholeCamera:
     """The view in which people are shown the cell: from the front left, over the workspace."""
     return PinholeCamera.looking_at((1.20, 0.62, 0.70), (0.50, 0.02, 0.08), size_px, 0.68)
 
@@ -123,8 +123,8 @@ def render(world: World, camera: PinholeCamera) -> CameraImage:
     return CameraImage(_to_bytes(colour), depth.astype(np.float32), segmentation)
 
 
-def render_picture(world: World, camera: PinholeCamera, smooth: int = 2) -> NDArray[np.uint8]:
-    """Picture (H, W, 3) for people: anti-aliased, with soft shading and shadows."""
+def render_rgb(world: World, camera: PinholeCamera, smooth: int = 2) -> NDArray[np.uint8]:
+    """Image (H, W, 3) for people: anti-aliased, with soft shading and shadows."""
     table = scene_table(world)
     fine = camera.scaled(smooth)
     depth, index, normal = _cast(table, fine)

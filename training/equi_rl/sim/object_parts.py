@@ -1,4 +1,4 @@
-"""What blocks and drawers are made of: convex shapes, the same for physics and for pictures."""
+"""What blocks and drawers are made of: convex shapes, the same for physics and for images."""
 
 from __future__ import annotations
 

@@ -65,8 +65,10 @@ class SimObject:
         position, quaternion = self._client.getBasePositionAndOrientation(self.body_id)
         if not self._displaced:
             moved = max(abs(a - b) for a, b in zip(position, self.spec.position_m, strict=True))
-            turned = max(abs(a - b) for a, b in zip(quaternion, self._rest_quaternion, strict=True))
-            self._displaced = moved > AT_REST_M or turned > _AT_REST_TURN
+            rotated = max(
+                abs(a - b) for a, b in zip(quaternion, self._rest_quaternion, strict=True)
+            )
+            self._displaced = moved > AT_REST_M or rotated > _AT_REST_TURN
             if not self._displaced:
                 return self.spec.position_m, self._rest_quaternion
             # From now on it stays awake: a sleeping block would hang in the air when let go.

@@ -84,14 +84,14 @@ class Scene:
     goal_xy_m: tuple[float, float] | None = None
     """Centre of the goal pad, in tasks that have one."""
 
-    def turned(self, angle_rad: float, about_xy_m: Sequence[float]) -> Scene:
-        """The same scene turned counter-clockwise about a vertical axis."""
+    def rotated(self, angle_rad: float, about_xy_m: Sequence[float]) -> Scene:
+        """The same scene rotated counter-clockwise about a vertical axis."""
         return dataclasses.replace(
             self,
             objects=tuple(
                 dataclasses.replace(
                     item,
-                    position_m=_turned(item.position_m, angle_rad, about_xy_m),
+                    position_m=_rotated(item.position_m, angle_rad, about_xy_m),
                     yaw_rad=item.yaw_rad + angle_rad,
                     quaternion_xyzw=None
                     if item.quaternion_xyzw is None
@@ -99,11 +99,11 @@ class Scene:
                 )
                 for item in self.objects
             ),
-            tcp_position_m=_turned(self.tcp_position_m, angle_rad, about_xy_m),
+            tcp_position_m=_rotated(self.tcp_position_m, angle_rad, about_xy_m),
             yaw_rad=self.yaw_rad + angle_rad,
             goal_xy_m=None
             if self.goal_xy_m is None
-            else _turned((*self.goal_xy_m, 0.0), angle_rad, about_xy_m)[:2],
+            else _rotated((*self.goal_xy_m, 0.0), angle_rad, about_xy_m)[:2],
         )
 
     def with_mobility_swapped(self) -> Scene:
@@ -139,7 +139,7 @@ class WorldState:
         return self.scene.yaw_rad
 
 
-def _turned(position_m: Vector3, angle_rad: float, about_xy_m: Sequence[float]) -> Vector3:
+def _rotated(position_m: Vector3, angle_rad: float, about_xy_m: Sequence[float]) -> Vector3:
     pivot = np.array([*about_xy_m, 0.0])
     x, y, z = rotation_about_z(angle_rad) @ (np.asarray(position_m) - pivot) + pivot
     return float(x), float(y), float(z)

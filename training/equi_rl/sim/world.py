@@ -316,8 +316,8 @@ class World:
             # The start itself may be pressed against what blocks, hence behind it is allowed.
             fraction = max(-_MOST_BACK_OFF_M, along_m - _BACK_OFF_M) / length
         else:
-            turned = float(wrap_angle_rad(yaw_of(pose) - start[3]))
-            fraction = max(0.0, turned / float(target[3] - start[3]))
+            rotated = float(wrap_angle_rad(yaw_of(pose) - start[3]))
+            fraction = max(0.0, rotated / float(target[3] - start[3]))
         fraction = min(1.0, fraction)
         joints = kinematics.straight_path(
             self._commanded_rad, start, target, [fraction], TCP_FROM_TOOL0_M

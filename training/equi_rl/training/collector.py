@@ -54,10 +54,10 @@ class Play:
     seeds: tuple[int, ...]
     stochastic: bool
     """Whether actions are drawn; the draws come from the episode's seed."""
-    commented: bool
-    """Whether the expert says at every state what it would do."""
-    hand_over_within: int = 0
-    """The commenting expert takes over at a step drawn below this; 0: it never does."""
+    label_with_expert: bool
+    """Whether the expert labels every state with the action that it would take."""
+    expert_takeover_within: int = 0
+    """The labelling expert takes over at a step drawn below this; 0: it never does."""
     randomised: bool = True
     """Whether the collector's randomisation applies; evaluation goes without."""
 
@@ -164,16 +164,18 @@ def _play_one(
         return play_expert(env, expert, seed)
     if isinstance(work, PlayRandom):
         return play_random(env, seed)
-    hand_over_at = None
-    if work.hand_over_within:
-        hand_over_at = int(np.random.default_rng((seed, 2)).integers(work.hand_over_within))
+    expert_takeover_at = None
+    if work.expert_takeover_within:
+        expert_takeover_at = int(
+            np.random.default_rng((seed, 2)).integers(work.expert_takeover_within)
+        )
     return play_policy(
         env,
         work.policy,
         seed,
         rng=np.random.default_rng((seed, 1)) if work.stochastic else None,
-        commentator=expert if work.commented else None,
-        hand_over_at=hand_over_at,
+        expert=expert if work.label_with_expert else None,
+        expert_takeover_at=expert_takeover_at,
     )
 
 

@@ -1,24 +1,16 @@
-"""What one training run on a robot task is: agent, preset, seed, and every number behind them.
+"""What one training run on a robot task is: task, agent, seed, and every number behind them.
 
-Presets:
-    paper: the published recipe. 80 demonstrations of the expert that tries a random object, 20
-        random episodes, recurrent SAC with one update per step, nothing else.
-    fast: the same data and method, made affordable on two CPU cores: the actor starts from the
-        demonstrations by imitation, and beside SAC keeps imitating them and its own successes.
-    ship: for policies that are deployed. An expert that decides only by what can be seen is asked
-        about every state which the policy visits (DAgger). Not comparable with the other two.
+The fields are the flags of `equi-train robot`, and the string below a field is its help.
+`presets` gives them values that belong together.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
-
-import yaml
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.agents.imitation import ImitationSettings
@@ -29,8 +21,7 @@ from equi_rl.experts import FirstChoice
 from equi_rl.nets.config import Combination
 
 CROP_SIZE_PX = 90
-"""Side of the pictures from which agents that crop take their windows."""
-_SCIENTIFIC = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\s*")
+"""Side of the images from which agents that crop take their windows."""
 
 
 class Preset(str, Enum):
@@ -43,11 +34,16 @@ class Preset(str, Enum):
 
 @dataclass(frozen=True)
 class AgentKind:
-    """Which parts of an agent are equivariant, and how its pictures are augmented."""
+    """Which parts of an agent are equivariant, and how its images are augmented."""
 
     combination: Combination
     pixels: PixelAugmentation = PixelAugmentation.NONE
     copies: int = 1
+
+    @property
+    def can_share_encoder(self) -> bool:
+        """Whether actor and critic are of one kind; an equivariant and a plain one are not."""
+        return self.combination not in (Combination.ACTOR_ONLY, Combination.CRITIC_ONLY)
 
 
 AGENTS: Mapping[str, AgentKind] = {
@@ -67,54 +63,66 @@ class RobotConfigError(ValueError):
 
 @dataclass(frozen=True)
 class RobotRun:
-    """One run. `robot_run` fills it from a preset; every field can be overridden."""
+    """One run, validated as a whole; `presets.robot_run` fills it from a preset."""
 
     task: str
-    agent: str = "equi-rsac"
+    """block_picking, block_pulling, block_pushing or drawer_opening."""
     preset: Preset = Preset.FAST
+    """Where the other defaults come from. paper: the published recipe. fast: the same on two CPU
+    cores, pretrained by imitation. ship: DAgger, for policies that are deployed."""
+    agent: str = "equi-rsac"
+    """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
+    drq-shift-rsac."""
     seed: int = 0
+    """Seed of networks, scenes and batches, 0 to 399."""
     group: str = "C4"
-    """Symmetry group of the equivariant parts."""
+    """Symmetry group of the equivariant parts: C4, C8, D4 or D8."""
     initial_state: str = "zero"
     """State of the LSTM at the start of an episode: zero, or random (ablation)."""
     demonstrations: int = 80
+    """Episodes of the expert in the replay buffer before learning."""
     first_choice: FirstChoice = FirstChoice.RANDOM
-    """How the demonstrating expert chooses the object that it tries first."""
+    """Which object the demonstrating expert tries first."""
     random_episodes: int = 0
-    """Episodes of random actions before learning."""
+    """Episodes of random actions in the replay buffer before learning."""
     rotate: bool = True
-    """Whether sampled episodes are turned by a random angle."""
+    """Whether sampled episodes are rotated by a random angle (augmentation)."""
     randomise: bool = False
-    """Whether sizes, masses, friction, calibration and depth vary in every second episode."""
+    """Domain randomisation: sizes, masses, friction, calibration and depth vary in every second
+    episode."""
     continues: str = ""
     """Folder of an earlier run of the same task and agent, whose episodes and newest weights this
     one starts from instead of demonstrations; steps, updates and seconds are counted on."""
-    warm_up_updates: int = 0
-    """Updates by imitation alone before the first round."""
     rounds: int = 100
+    """Rounds of collecting and learning."""
     episodes_per_round: int = 5
+    """Episodes that the current policy collects in a round."""
     updates_per_round: int = 25
-    """Updates while one round of episodes is played; 0 means one per step played."""
+    """Updates while one round of episodes is collected; 0 means one per environment step."""
     batch_episodes: int = 32
+    """Whole episodes in a batch."""
     demonstrations_per_batch: int = 0
-    """How many of a batch's episodes are drawn from the demonstrations alone."""
-    hand_over_within: int = 0
+    """How many of a batch's episodes are sampled from the demonstrations alone."""
+    expert_takeover_within: int = 0
     """Preset ship: the expert takes over at a step drawn below this, so that an episode in which
-    the policy is stuck also shows how to go on; 0: it only comments."""
-    hand_over_grows_to: int = 0
-    """`hand_over_within` of the last round, reached evenly: a better policy is left alone for
-    longer, and asked about where that takes it; 0: the same in every round."""
+    the policy is stuck also shows how to go on; 0: it only labels."""
+    expert_takeover_grows_to: int = 0
+    """`expert_takeover_within` of the last round, reached linearly: a better policy acts alone for
+    longer, and is labelled where that takes it; 0: the same in every round."""
     imitate_successes: bool = False
     """Whether the actions of an episode in which the agent itself succeeded become labels."""
     evaluate_every: int = 10
     """Rounds between evaluations; each keeps a checkpoint."""
     evaluation_episodes: int = 100
+    """Greedy episodes of an evaluation, on scenes of their own."""
     failing_evaluations: int = 10
     """So many evaluations in a row without a success stop the run."""
-    capacity: int = 100_000
-    """Transitions held in memory."""
+    replay_capacity: int = 100_000
+    """Transitions held in the replay buffer."""
     imitation: ImitationSettings = dataclasses.field(default_factory=ImitationSettings)
+    """Imitation (behaviour cloning, DAgger)."""
     sac: SacSettings = dataclasses.field(default_factory=SacSettings)
+    """Recurrent soft actor-critic."""
 
     def __post_init__(self) -> None:
         _require(self.task in TASKS, "task", self.task, f"one of {', '.join(TASKS)}")
@@ -123,10 +131,9 @@ class RobotRun:
         for name in (
             "demonstrations",
             "random_episodes",
-            "warm_up_updates",
             "updates_per_round",
-            "hand_over_within",
-            "hand_over_grows_to",
+            "expert_takeover_within",
+            "expert_takeover_grows_to",
         ):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         for name in (
@@ -136,6 +143,7 @@ class RobotRun:
             "evaluate_every",
             "evaluation_episodes",
             "failing_evaluations",
+            "replay_capacity",
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         _require(
@@ -145,28 +153,38 @@ class RobotRun:
             f"between 0 and batch_episodes = {self.batch_episodes}",
         )
         _require(
-            self.preset is not Preset.SHIP or self.first_choice is FirstChoice.NEAREST,
+            self.kind.can_share_encoder or self.sac.encoder is Encoder.SEPARATE,
+            "sac.encoder",
+            self.sac.encoder.value,
+            f"separate for {self.agent}: an equivariant and a plain network cannot share one",
+        )
+        self._require_fit_for_preset()
+
+    def _require_fit_for_preset(self) -> None:
+        ships, within = self.preset is Preset.SHIP, self.expert_takeover_within
+        _require(
+            not ships or self.first_choice is FirstChoice.NEAREST,
             "first_choice",
             self.first_choice.value,
             "nearest for the preset ship: a random choice cannot be learnt from observations",
         )
         _require(
-            self.preset is Preset.SHIP or self.hand_over_within == 0,
-            "hand_over_within",
-            self.hand_over_within,
+            ships or within == 0,
+            "expert_takeover_within",
+            within,
             "0 except for the preset ship: the others see 80 demonstrations of the expert, no more",
         )
         _require(
-            self.hand_over_grows_to == 0 or 0 < self.hand_over_within <= self.hand_over_grows_to,
-            "hand_over_grows_to",
-            self.hand_over_grows_to,
-            f"0, or at least hand_over_within = {self.hand_over_within}, which must be positive",
+            self.expert_takeover_grows_to == 0 or 0 < within <= self.expert_takeover_grows_to,
+            "expert_takeover_grows_to",
+            self.expert_takeover_grows_to,
+            f"0, or at least expert_takeover_within = {within}, which must be positive",
         )
         _require(
-            not self.continues or (self.preset is Preset.SHIP and self.warm_up_updates == 0),
+            not self.continues or (ships and self.imitation.updates == 0),
             "continues",
             self.continues,
-            "empty, or used with the preset ship and warm_up_updates=0: only weights are taken"
+            "empty, or used with the preset ship and imitation.updates 0: only weights are taken"
             " over, no critic and no optimiser",
         )
         _require(
@@ -188,138 +206,19 @@ class RobotRun:
 
     @property
     def contract(self) -> PolicyContract:
-        """What the agent sees and does; agents that crop are shown larger pictures."""
+        """What the agent sees and does; agents that crop are shown larger images."""
         cropped = self.kind.pixels is PixelAugmentation.CROP
         image = ImageSpec(size_px=CROP_SIZE_PX) if cropped else ImageSpec()
         return PolicyContract(task=self.task, image=image)
 
-    def hand_over_in(self, rounds_done: int) -> int:
+    def expert_takeover_in(self, rounds_done: int) -> int:
         """Below which step the expert takes over in the next round; 0: never."""
-        grown = max(self.hand_over_grows_to - self.hand_over_within, 0)
-        return self.hand_over_within + round(grown * min(rounds_done / self.rounds, 1.0))
+        grown = max(self.expert_takeover_grows_to - self.expert_takeover_within, 0)
+        return self.expert_takeover_within + round(grown * min(rounds_done / self.rounds, 1.0))
 
     def to_mapping(self) -> dict[str, Any]:
         """JSON-able form, for the run folder."""
         return _plain(dataclasses.asdict(self))
-
-
-def robot_run(task: str, preset: Preset | str, **changes: Any) -> RobotRun:
-    """A run of a preset, with single fields changed."""
-    try:
-        preset = Preset(preset)
-    except ValueError:
-        known = ", ".join(item.value for item in Preset)
-        raise RobotConfigError(f"preset is '{preset}'; it must be one of {known}") from None
-    run = RobotRun(**{"task": task, "preset": preset, **_PRESETS[preset], **changes})
-    if run.kind.combination in (Combination.ACTOR_ONLY, Combination.CRITIC_ONLY):
-        # An equivariant and a plain network cannot share an encoder.
-        run = dataclasses.replace(run, sac=dataclasses.replace(run.sac, encoder=Encoder.SEPARATE))
-    return run
-
-
-def with_settings(run: RobotRun, assignments: Sequence[str]) -> RobotRun:
-    """The run with settings changed that are given as text, such as `sac.discount=0.95`."""
-    for assignment in assignments:
-        name, equals, text = assignment.partition("=")
-        if not equals:
-            raise RobotConfigError(f"--set {assignment}: write name=value, e.g. batch_episodes=8")
-        run = _with(run, name.split("."), _value(text), name)
-    return run
-
-
-def _value(text: str) -> Any:
-    """What a text stands for in YAML; also numbers like 1e-4, which YAML takes for words."""
-    return float(text) if _SCIENTIFIC.fullmatch(text) else yaml.safe_load(text)
-
-
-def _with(settings: Any, path: list[str], value: Any, name: str) -> Any:
-    """A copy of a dataclass in which the field at the end of a path has another value."""
-    known = [field.name for field in dataclasses.fields(settings)]
-    if path[0] not in known:
-        raise RobotConfigError(f"--set {name}: no setting '{path[0]}'; known: {', '.join(known)}")
-    old = getattr(settings, path[0])
-    if len(path) > 1 and dataclasses.is_dataclass(old):
-        value = _with(old, path[1:], value, name)
-    elif len(path) > 1 or dataclasses.is_dataclass(old):
-        raise RobotConfigError(f"--set {name}: '{path[0]}' does not fit; name a single value")
-    elif isinstance(old, Enum):
-        value = _member(type(old), value, name)
-    elif old is not None and value is not None:
-        value = _as_type(type(old), value, name)
-    try:
-        return dataclasses.replace(settings, **{path[0]: value})
-    except (ValueError, TypeError) as error:
-        raise RobotConfigError(f"--set {name}: {error}") from None
-
-
-def _as_type(kind: type, value: Any, name: str) -> Any:
-    """The value as a number, flag or word like the one that it replaces."""
-    if kind is float and type(value) is int:
-        return float(value)
-    if kind is int and isinstance(value, float) and value.is_integer():
-        return int(value)
-    if type(value) is not kind:
-        raise RobotConfigError(f"--set {name}: {value!r} is no {kind.__name__}")
-    return value
-
-
-def _member(kind: type[Enum], value: Any, name: str) -> Enum:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(str(item.value) for item in kind)
-        raise RobotConfigError(f"--set {name}: {value!r} is not one of {known}") from None
-
-
-_PRESETS: Mapping[Preset, dict[str, Any]] = {
-    Preset.PAPER: {
-        "random_episodes": 20,
-        "episodes_per_round": 1,
-        "updates_per_round": 0,
-        "rounds": 3000,
-        "evaluate_every": 50,
-        "batch_episodes": 32,
-    },
-    Preset.FAST: {
-        "warm_up_updates": 400,
-        "episodes_per_round": 4,
-        "updates_per_round": 20,
-        "rounds": 200,
-        "batch_episodes": 16,
-        "demonstrations_per_batch": 8,
-        "imitate_successes": True,
-        "imitation": ImitationSettings(learning_rate=6e-3, log_std=-2.0),
-        "sac": SacSettings(
-            discount=0.97,
-            trace=0.95,
-            target_rate=0.02,
-            actor_learning_rate=2e-4,
-            critic_learning_rate=1e-3,
-            initial_temperature=1e-3,
-            target_entropy=-10.0,
-            entropy_in_target=False,
-            demonstration_weight=20.0,
-            critic_first_updates=100,
-            updated_critic_judges=False,
-            encoder=Encoder.BOTH,
-            policy_rate=0.02,
-        ),
-    },
-    Preset.SHIP: {
-        "first_choice": FirstChoice.NEAREST,
-        "randomise": True,
-        "demonstrations": 600,
-        "warm_up_updates": 900,
-        "episodes_per_round": 10,
-        "updates_per_round": 40,
-        "rounds": 300,
-        "hand_over_within": 30,
-        "hand_over_grows_to": 50,
-        "batch_episodes": 16,
-        "evaluate_every": 20,
-        "imitation": ImitationSettings(learning_rate=6e-3, policy_rate=0.005),
-    },
-}
 
 
 def _require(condition: bool, name: str, value: object, allowed: str) -> None:

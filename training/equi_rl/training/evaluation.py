@@ -74,8 +74,8 @@ class Evaluation:
             "weights": self.weights,
             "first_seed": self.first_seed,
             "randomised": self.randomised,
-            "success": _figures(self.outcomes),
-            "splits": {name: _figures(group) for name, group in self.splits.items()},
+            "success": _metrics(self.outcomes),
+            "splits": {name: _metrics(group) for name, group in self.splits.items()},
             "failures": self.failures,
             "episodes": [dataclasses.asdict(outcome) for outcome in self.outcomes],
         }
@@ -111,7 +111,7 @@ def _mean_length(outcomes: Sequence[EpisodeOutcome]) -> float:
     return float(np.mean(lengths)) if lengths else float("nan")
 
 
-def _figures(outcomes: Sequence[EpisodeOutcome]) -> dict[str, Any]:
+def _metrics(outcomes: Sequence[EpisodeOutcome]) -> dict[str, Any]:
     rate, length = _rate(outcomes), _mean_length(outcomes)
     return {
         "successes": rate.successes,

@@ -12,7 +12,7 @@ _NEVER = 2**31 - 1
 def keep_freed_memory() -> bool:
     """Reuse freed memory instead of returning it to the system; whether the system allows that.
 
-    Every update frees and takes hundreds of megabytes for pictures and activations. Returned to the
+    Every update frees and takes hundreds of megabytes for images and activations. Returned to the
     system, each page comes back by a fault and filled with zeros, a fifth of an update's time.
     """
     try:

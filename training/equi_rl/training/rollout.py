@@ -1,7 +1,7 @@
-"""Playing episodes: an expert demonstrates, or a policy acts while an expert may comment.
+"""Rollouts: an expert demonstrates, or a policy acts while an expert may label its states.
 
-The recurrent policy is fed the action that was executed, not the one it asked for. An expert that
-comments is asked at every state which the policy reaches and keeps its own memory along that path,
+The recurrent policy is fed the action that was executed, not the one it requested. An expert that
+labels is asked at every state which the policy reaches and keeps its own memory along that path,
 so it can also take over and show how to go on from there.
 """
 
@@ -59,8 +59,8 @@ def play_policy(
     seed: int,
     *,
     rng: np.random.Generator | None = None,
-    commentator: Expert | None = None,
-    hand_over_at: int | None = None,
+    expert: Expert | None = None,
+    expert_takeover_at: int | None = None,
 ) -> tuple[Episode, EpisodeOutcome]:
     """One episode of a policy on the scene of `seed`.
 
@@ -69,29 +69,31 @@ def play_policy(
         policy: what acts.
         seed: of the scene, and of the policy's state before it if that is random.
         rng: draws random actions; None plays the policy's mean.
-        commentator: an expert whose action is recorded at every state.
-        hand_over_at: step from which on the commentator acts itself; None: never.
+        expert: labels every state with the action that it would take; None: no labels.
+        expert_takeover_at: step from which on the expert acts itself; None: never.
     """
-    if hand_over_at is not None and commentator is None:
-        raise ValueError(f"hand_over_at is {hand_over_at}, but there is no expert to hand over to")
+    if expert_takeover_at is not None and expert is None:
+        raise ValueError(
+            f"expert_takeover_at is {expert_takeover_at}; it must be None without an expert"
+        )
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
     tracker = _OutcomeTracker(seed)
     state = policy.start(seed)
     executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
     memory = None
-    if commentator is not None:
-        memory = commentator.start(env.state(), np.random.default_rng(seed))
+    if expert is not None:
+        memory = expert.start(env.state(), np.random.default_rng(seed))
     while True:
         action, state = policy.act(observation, executed, state, rng)
-        comment = None
-        if commentator is not None and memory is not None:
-            comment, memory = commentator.act(env.state(), memory)
-            if hand_over_at is not None and recorder.n_steps >= hand_over_at:
-                action = comment.astype(np.float32)
+        label = None
+        if expert is not None and memory is not None:
+            label, memory = expert.act(env.state(), memory)
+            if expert_takeover_at is not None and recorder.n_steps >= expert_takeover_at:
+                action = label.astype(np.float32)
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
-        recorder.add(executed, reward, observation, expert_action=comment)
+        recorder.add(executed, reward, observation, expert_action=label)
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated), tracker.outcome()

@@ -26,6 +26,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from equi_rl.training.code_version import code_version
+from equi_rl.training.renames import current_settings, flatten
 
 _STATE_KEY = "state"
 
@@ -132,8 +133,9 @@ class RunFolder:
         write_atomically(self._summary, json.dumps(summary, indent=2) + "\n")
 
     def read_config(self) -> dict[str, Any]:
-        """config.json: ``config``, ``code_version``, ``environment``."""
-        return self._read_json(self._config)
+        """config.json: ``config`` (under its present names), ``code_version``, ``environment``."""
+        record = self._read_json(self._config)
+        return {**record, "config": current_settings(record.get("config", {}))}
 
     def read_summary(self) -> dict[str, Any]:
         """summary.json of a finished run."""
@@ -147,8 +149,8 @@ class RunFolder:
         return content
 
     def _require_same(self, config: Mapping[str, Any]) -> None:
-        stored = _flatten(self.read_config().get("config", {}))
-        wanted = _flatten(json.loads(json.dumps(config)))
+        stored = flatten(self.read_config().get("config", {}))
+        wanted = flatten(json.loads(json.dumps(config)))
         for name in sorted(stored.keys() | wanted.keys()):
             if stored.get(name) != wanted.get(name):
                 raise RunFolderError(
@@ -186,13 +188,3 @@ def describe_environment() -> dict[str, str]:
         "machine": platform.machine(),
         **{name: version(name) for name in packages},
     }
-
-
-def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested dictionaries as ``{"a.b": value}``."""
-    if not isinstance(value, Mapping):
-        return {prefix: value}
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        flat.update(_flatten(item, f"{prefix}.{key}" if prefix else str(key)))
-    return flat

@@ -1,13 +1,13 @@
-"""Trains one agent on one robot task: rounds of playing and learning, evaluated and resumable.
+"""Trains one agent on one robot task: rounds of collecting and learning, evaluated and resumable.
 
 A round hands the current policy to the collector, makes its updates meanwhile, and then takes the
-played episodes into memory. Evaluation plays the policy's mean on scenes of its own. The run
-folder documents itself:
+collected episodes into the replay buffer. Evaluation plays the policy's mean on scenes of its own.
+The run folder documents itself:
 
     config.json                 every setting of the run, and the version of the code
     progress.csv                one row per evaluation: steps, updates, success, seconds
     tensorboard/                losses and success over time
-    memory/                     episodes, written as they arrive
+    replay/                     episodes, written as they arrive
     checkpoints/round_000120/   everything needed to go on, one folder per evaluation
     checkpoints/best            link to the one with the best evaluation so far
 """
@@ -34,7 +34,7 @@ from equi_core.statistics import SuccessRate
 from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
 from equi_rl.data.collate import collate
 from equi_rl.data.episode import labelled_by_success
-from equi_rl.data.replay_buffer import EpisodeMemory, stored_episodes
+from equi_rl.data.replay_buffer import EpisodeReplayBuffer, stored_episodes
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
@@ -51,12 +51,13 @@ from equi_rl.training.collector import (
 )
 from equi_rl.training.config import Preset, RobotRun
 from equi_rl.training.malloc import keep_freed_memory
+from equi_rl.training.renames import replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 
 LOGGER = logging.getLogger(__name__)
 
 Report = Callable[["Progress", dict[str, float]], None]
-"""Called after every round, and after every update of the warm start."""
+"""Called after every round, and after every update of pretraining."""
 
 
 @dataclass
@@ -83,9 +84,10 @@ class RobotTrainer:
         self.folder = RunFolder(folder)
         torch.manual_seed(run.seed)
         self.rng = np.random.default_rng(run.seed)
-        self.memory = EpisodeMemory(run.capacity, folder / "memory")
         self.progress = Progress()
         self.learner = make_learner(run)
+        # Last: it creates the folder, and settings that cannot be create nothing.
+        self.replay_buffer = EpisodeReplayBuffer(run.replay_capacity, replay_folder(folder))
 
     def train(self, *, resume: bool = False, report: Report | None = None) -> dict[str, Any]:
         """Run to the end; returns the summary that is also written to the folder."""
@@ -121,7 +123,7 @@ class RobotTrainer:
             name: round(resource.getrusage(who).ru_maxrss / 1024)
             for name, who in (
                 ("learner", resource.RUSAGE_SELF),
-                ("player", resource.RUSAGE_CHILDREN),
+                ("collector", resource.RUSAGE_CHILDREN),
             )
         }
         seconds = max(self.progress.seconds, 1e-9)
@@ -135,32 +137,32 @@ class RobotTrainer:
     def _train(
         self, collector: Collector, writer: Any, started: float, report: Report | None
     ) -> None:
-        if not len(self.memory):
+        if not len(self.replay_buffer):
             if self.run.continues:
                 started -= self._take_over(Path(self.run.continues))
             else:
-                self._fill_memory(collector)
-            for _ in range(self.run.warm_up_updates):
-                figures = self._update()
-                _tell(report, self.progress, figures)
+                self._fill_replay_buffer(collector)
+            for _ in range(self.run.imitation.updates):
+                metrics = self._update()
+                _tell(report, self.progress, metrics)
             self.progress.seconds = time.monotonic() - started
-            if self.run.warm_up_updates or self.run.continues:
+            if self.run.imitation.updates or self.run.continues:
                 start = {"success": self._evaluate(collector).rate}
                 self._log(writer, start)
         while self.progress.rounds < self.run.rounds:
-            figures = self._round(collector)
+            metrics = self._round(collector)
             self.progress.seconds = time.monotonic() - started
             last = self.progress.rounds == self.run.rounds
             if last or self.progress.rounds % self.run.evaluate_every == 0:
-                figures["success"] = self._evaluate(collector).rate
-            self._log(writer, figures)
-            _tell(report, self.progress, figures)
+                metrics["success"] = self._evaluate(collector).rate
+            self._log(writer, metrics)
+            _tell(report, self.progress, metrics)
 
-    def _log(self, writer: Any, figures: dict[str, float]) -> None:
-        for name, value in figures.items():
+    def _log(self, writer: Any, metrics: dict[str, float]) -> None:
+        for name, value in metrics.items():
             writer.add_scalar(name, value, self.progress.environment_steps)
 
-    def _fill_memory(self, collector: Collector) -> None:
+    def _fill_replay_buffer(self, collector: Collector) -> None:
         """Successful demonstrations, as many as asked for, and random episodes."""
         seed = self._first_seed()
         stored = 0
@@ -168,7 +170,7 @@ class RobotTrainer:
             missing = self.run.demonstrations - stored
             for episode, outcome in collector.play(Demonstrate(seeds_from(seed, missing))):
                 if outcome.success:
-                    self.memory.add(episode)
+                    self.replay_buffer.add(episode)
                     stored += 1
             seed += missing
         if self.run.random_episodes:
@@ -176,9 +178,9 @@ class RobotTrainer:
             for episode, _ in collector.play(
                 PlayRandom(seeds_from(first, self.run.random_episodes))
             ):
-                self.memory.add(episode)
-        self.progress.environment_steps = self.memory.n_transitions
-        self.progress.episodes = len(self.memory)
+                self.replay_buffer.add(episode)
+        self.progress.environment_steps = self.replay_buffer.n_transitions
+        self.progress.episodes = len(self.replay_buffer)
 
     def _take_over(self, folder: Path) -> float:
         """Episodes, weights and counts of an earlier run; returns the seconds that it took."""
@@ -190,8 +192,8 @@ class RobotTrainer:
             raise RunFolderError(f"{folder} is a run on {task}; it cannot go on as {self.run.task}")
         self.learner.start_from(checkpoint.tensors)
         before = Progress(**checkpoint.extra["progress"])
-        for episode in stored_episodes(folder / "memory", checkpoint.extra["episodes_added"]):
-            self.memory.add(episode)
+        for episode in stored_episodes(replay_folder(folder), checkpoint.extra["episodes_added"]):
+            self.replay_buffer.add(episode)
         self.progress.updates = before.updates
         self.progress.environment_steps = before.environment_steps
         self.progress.episodes = before.episodes
@@ -204,24 +206,24 @@ class RobotTrainer:
         return before.seconds
 
     def _round(self, collector: Collector) -> dict[str, float]:
-        """Learn while the current policy plays; then remember what it played."""
+        """Learn while the current policy collects episodes; then store them."""
         first = self._first_seed() + SEEDS_PER_RUN // 10 + self.progress.episodes
         collector.request(
             Play(
                 self.learner.policy(),
                 seeds_from(first, self.run.episodes_per_round),
                 stochastic=self.run.preset is not Preset.SHIP,
-                commented=self.run.preset is Preset.SHIP,
-                hand_over_within=self.run.hand_over_in(self.progress.rounds),
+                label_with_expert=self.run.preset is Preset.SHIP,
+                expert_takeover_within=self.run.expert_takeover_in(self.progress.rounds),
             )
         )
-        figures: dict[str, float] = {}
+        metrics: dict[str, float] = {}
         for _ in range(self.run.updates_per_round):
-            figures = self._update()
+            metrics = self._update()
         played = collector.fetch()
         for episode, outcome in played:
             own = self.run.imitate_successes
-            self.memory.add(labelled_by_success(episode) if own else episode)
+            self.replay_buffer.add(labelled_by_success(episode) if own else episode)
             self.progress.environment_steps += len(episode)
             self.progress.recent.append(outcome.success)
         del self.progress.recent[:-100]
@@ -229,23 +231,29 @@ class RobotTrainer:
         self.progress.rounds += 1
         if self.run.updates_per_round == 0:
             for _ in range(sum(len(episode) for episode, _ in played)):
-                figures = self._update()
-        return {**figures, "training_success": float(np.mean(self.progress.recent))}
+                metrics = self._update()
+        return {**metrics, "training_success": float(np.mean(self.progress.recent))}
 
     def _update(self) -> dict[str, float]:
-        episodes = self.memory.sample(
+        episodes = self.replay_buffer.sample(
             self.run.batch_episodes, self.rng, self.run.demonstrations_per_batch
         )
         size = self.learner.actor.config.observation_size
-        figures = self.learner.update(collate(episodes, size, self.rng, self.run.augmentation))
+        metrics = self.learner.update(collate(episodes, size, self.rng, self.run.augmentation))
         self.progress.updates += 1
-        return figures
+        return metrics
 
     def _evaluate(self, collector: Collector) -> SuccessRate:
         """Success of the policy's mean on the selection scenes; keeps the best policy."""
         seeds = seeds_from(SELECTION_SEED, self.run.evaluation_episodes)
         played = collector.play(
-            Play(self.learner.policy(), seeds, stochastic=False, commented=False, randomised=False)
+            Play(
+                self.learner.policy(),
+                seeds,
+                stochastic=False,
+                label_with_expert=False,
+                randomised=False,
+            )
         )
         successes = sum(outcome.success for _, outcome in played)
         rate = SuccessRate(successes, len(played))
@@ -305,7 +313,7 @@ class RobotTrainer:
             "progress": vars(self.progress),
             "learner": self.learner.state(),
             "rng": self.rng.bit_generator.state,
-            "episodes_added": self.memory.n_added,
+            "episodes_added": self.replay_buffer.n_added,
         }
         tensors = {**self.learner.tensors(), "torch_rng": torch.get_rng_state()}
         final = self.folder.path / "checkpoints" / self._checkpoint_name()
@@ -314,7 +322,7 @@ class RobotTrainer:
         save_checkpoint(partial, contract, actor, self.learner.critic, tensors, extra)
         shutil.rmtree(final, ignore_errors=True)
         os.replace(partial, final)
-        self.memory.forget_evicted()
+        self.replay_buffer.forget_evicted()
 
     def _keep_best(self, successes: int) -> None:
         """Let `best` point to the newest checkpoint if it beats the one pointed to so far."""
@@ -329,7 +337,7 @@ class RobotTrainer:
         """Take over the newest checkpoint; without one, the run starts over."""
         checkpoint = newest_checkpoint(self.folder.path)
         if checkpoint is None:
-            self.memory.restore(0)
+            self.replay_buffer.restore(0)
             self.folder.drop_progress()
             return
         extra = checkpoint.extra
@@ -337,7 +345,7 @@ class RobotTrainer:
         torch.set_rng_state(checkpoint.tensors["torch_rng"])
         self.rng.bit_generator.state = extra["rng"]
         self.progress = Progress(**extra["progress"])
-        self.memory.restore(int(extra["episodes_added"]))
+        self.replay_buffer.restore(int(extra["episodes_added"]))
         self.folder.cut_progress("rounds", self.progress.rounds)
         self._keep_best(checkpoint.contract.provenance.evaluation_successes)
 
@@ -353,14 +361,14 @@ def make_learner(run: RobotRun) -> Learner:
     network = reference_config(run.group, initial_state=run.initial_state)
     actor, critic = build_agent(run.kind.combination, network)
     if run.preset is Preset.SHIP:
-        planned = run.warm_up_updates + run.rounds * run.updates_per_round
+        planned = run.imitation.updates + run.rounds * run.updates_per_round
         return ImitationLearner(actor, run.imitation, planned)
-    return SacLearner(actor, critic, run.sac, run.imitation, run.warm_up_updates)
+    return SacLearner(actor, critic, run.sac, run.imitation)
 
 
-def _tell(report: Report | None, progress: Progress, figures: dict[str, float]) -> None:
+def _tell(report: Report | None, progress: Progress, metrics: dict[str, float]) -> None:
     if report is not None:
-        report(progress, figures)
+        report(progress, metrics)
 
 
 def _point(link: Path, name: str) -> None:

@@ -1,6 +1,6 @@
 """Play a trained CarFlag policy in the gymnasium environment and keep the episodes as a GIF.
 
-python -m equi_rl.carflag.film --run runs/first --out episode.gif --episodes 3
+python -m equi_rl.carflag.video --run runs/first --out episode.gif --episodes 3
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOGGER = logging.getLogger(__name__)
 class FilmCommand:
     """Film greedy episodes of a run's last checkpoint.
 
-    Example: python -m equi_rl.carflag.film --run runs/first --out episode.gif
+    Example: python -m equi_rl.carflag.video --run runs/first --out episode.gif
     """
 
     run: Path
@@ -91,10 +91,10 @@ def film(folder: Path, learner: int, episodes: int, seed: int) -> tuple[list[np.
 
 
 def _frame(env: CarFlag1DEnv | CarFlag2DEnv) -> np.ndarray:
-    picture = env.render()
-    if picture is None:
+    image = env.render()
+    if image is None:
         raise RuntimeError("the environment was made without render_mode='rgb_array'")
-    return picture
+    return image
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Episodes as pictures: the side view beside what the policy sees, with step, grip and action."""
+"""Episodes as videos and filmstrips.
+
+The side view beside what the policy sees, with step, gripper and action.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,14 @@ from PIL import Image, ImageDraw, ImageFont
 
 from equi_core.action import decode
 from equi_core.contract import PolicyContract
+from equi_core.video import write_mp4
 from equi_rl.data.demonstrations import Demo, DemoError
 from equi_rl.data.episode import pack_depth
 from equi_rl.envs import HiddenPropertyEnv
-from equi_rl.sim.cameras import picture_camera, render_picture
+from equi_rl.sim.cameras import render_rgb, side_view_camera
 
-Picture = NDArray[np.uint8]
+RgbImage = NDArray[np.uint8]
+"""(height, width, 3)."""
 
 _INK = (38, 43, 51)
 _QUIET = (120, 127, 138)
@@ -36,7 +41,7 @@ class Frame:
     """One moment of an episode."""
 
     step: int
-    side_view: Picture
+    side_view: RgbImage
     observation: NDArray[np.float32]
     """(2, S, S)."""
     action: NDArray[np.float32] | None
@@ -47,10 +52,10 @@ class Frame:
 def replay_frames(
     env: HiddenPropertyEnv, demo: Demo, size_px: tuple[int, int] = (360, 270)
 ) -> list[Frame]:
-    """Play a recorded episode again and look at it; refuses if it does not come out the same."""
-    camera = picture_camera(size_px)
+    """Play a recorded episode again and render it; refuses if it does not come out the same."""
+    camera = side_view_camera(size_px)
     observation, _ = env.reset(seed=demo.seed)
-    frames = [Frame(0, render_picture(env.world, camera), observation, None, False)]
+    frames = [Frame(0, render_rgb(env.world, camera), observation, None, False)]
     for step, requested in enumerate(demo.requested):
         observation, _, _, _, info = env.step(requested)
         if not np.array_equal(pack_depth(observation[0]), demo.depth[step + 1]):
@@ -61,7 +66,7 @@ def replay_frames(
         frames.append(
             Frame(
                 step + 1,
-                render_picture(env.world, camera),
+                render_rgb(env.world, camera),
                 observation,
                 demo.action[step],
                 bool(info["success"]),
@@ -82,36 +87,26 @@ def write_filmstrip(
     strip = Image.new("RGB", (columns * (width + gap) - gap, rows * (height + gap) - gap), _PAPER)
     for i, cell in enumerate(cells):
         strip.paste(cell, ((i % columns) * (width + gap), (i // columns) * (height + gap)))
-    # A palette keeps the file small; the pictures have few colours.
+    # A palette keeps the file small; the images have few colours.
     strip.quantize(200, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def write_video(frames: list[Frame], contract: PolicyContract, path: Path, fps: int = 4) -> None:
-    """Write a GIF or MP4, by the file's ending: side view and observation side by side."""
-    pictures = [_wide(frame, contract) for frame in frames]
-    pictures += [pictures[-1]] * fps
-    if path.suffix == ".gif":
-        images = [
-            Image.fromarray(picture).quantize(128, dither=Image.Dither.NONE) for picture in pictures
-        ]
-        images[0].save(path, save_all=True, append_images=images[1:], duration=1000 // fps, loop=0)
-    elif path.suffix == ".mp4":
-        import cv2
-
-        height, width = pictures[0].shape[:2]
-        writer = cv2.VideoWriter(
-            str(path), cv2.VideoWriter.fourcc(*"mp4v"), float(fps), (width, height)
-        )
-        if not writer.isOpened():
-            raise DemoError(f"no MP4 encoder is available here; write {path.stem}.gif instead")
-        for picture in pictures:
-            writer.write(np.ascontiguousarray(picture[:, :, ::-1]))
-        writer.release()
-    else:
-        raise DemoError(f"'{path.suffix}' is not a video; end the name with .gif or .mp4")
+    """Write an MP4 (H.264) or a GIF, by the file's ending: side view beside observation."""
+    if path.suffix not in (".gif", ".mp4"):
+        raise DemoError(f"'{path.suffix}' is not a video; end the name with .mp4 or .gif")
+    images = [_wide(frame, contract) for frame in frames]
+    images += [images[-1]] * fps
+    if path.suffix == ".mp4":
+        write_mp4(path, images, float(fps))
+        return
+    first, *others = (
+        Image.fromarray(image).quantize(128, dither=Image.Dither.NONE) for image in images
+    )
+    first.save(path, save_all=True, append_images=others, duration=1000 // fps, loop=0)
 
 
-def depth_picture(observation: NDArray[np.float32], size_px: int) -> Picture:
+def depth_image(observation: NDArray[np.float32], size_px: int) -> RgbImage:
     """The depth channel of an observation (2, S, S) in colour, enlarged without smoothing."""
     table_m = max(float(observation[0].max()), 1e-3)
     level = np.clip(observation[0] / table_m, 0.0, 1.0) * (len(_DEPTH_STOPS) - 1)
@@ -127,7 +122,7 @@ def _spread(total: int, count: int) -> list[int]:
     return sorted({round(i * (total - 1) / (count - 1)) for i in range(count)})
 
 
-def _cell(frame: Frame, contract: PolicyContract, width: int) -> Picture:
+def _cell(frame: Frame, contract: PolicyContract, width: int) -> RgbImage:
     """Side view above; observation and words below."""
     view = Image.fromarray(frame.side_view).resize(
         (width, width * 3 // 4), Image.Resampling.LANCZOS
@@ -135,20 +130,20 @@ def _cell(frame: Frame, contract: PolicyContract, width: int) -> Picture:
     below = 116
     cell = Image.new("RGB", (width, view.height + below + 8), _PAPER)
     cell.paste(view, (0, 0))
-    cell.paste(Image.fromarray(depth_picture(frame.observation, below)), (0, view.height + 8))
+    cell.paste(Image.fromarray(depth_image(frame.observation, below)), (0, view.height + 8))
     _write(cell, (below + 14, view.height + 8), frame, contract)
     return np.asarray(cell)
 
 
-def _wide(frame: Frame, contract: PolicyContract) -> Picture:
+def _wide(frame: Frame, contract: PolicyContract) -> RgbImage:
     """Side view on the left, observation on the right, words below the observation."""
     height, width = frame.side_view.shape[:2]
     square = height - 96
-    picture = Image.new("RGB", (width + square + 10, height), _PAPER)
-    picture.paste(Image.fromarray(frame.side_view), (0, 0))
-    picture.paste(Image.fromarray(depth_picture(frame.observation, square)), (width + 10, 0))
-    _write(picture, (width + 10, square + 6), frame, contract)
-    return np.asarray(picture)
+    image = Image.new("RGB", (width + square + 10, height), _PAPER)
+    image.paste(Image.fromarray(frame.side_view), (0, 0))
+    image.paste(Image.fromarray(depth_image(frame.observation, square)), (width + 10, 0))
+    _write(image, (width + 10, square + 6), frame, contract)
+    return np.asarray(image)
 
 
 def _write(
@@ -173,14 +168,14 @@ def _write(
     delta = decode(frame.action, contract.action)
     # Rounded before printing and freed of the sign of zero.
     dx, dy, dz = (round(100 * step, 1) + 0.0 for step in delta.step_m)
-    turn = round(math.degrees(delta.yaw_rad)) + 0
+    yaw_deg = round(math.degrees(delta.yaw_rad)) + 0
     grip = (
         "close" if delta.closedness > 0.75 else "open" if delta.closedness < 0.25 else "half open"
     )
     lines = (
         f"x {dx:+.1f}   y {dy:+.1f}",
         f"z {dz:+.1f} cm",
-        f"turn {turn:+d}°   {grip}",
+        f"yaw {yaw_deg:+d}°   {grip}",
     )
     for i, line in enumerate(lines):
         draw.text((x, y + 46 + 19 * i), line, fill=_INK, font=small)

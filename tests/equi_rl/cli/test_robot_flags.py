@@ -1,0 +1,138 @@
+"""Specification of the flags of `equi-train robot`: presets, overrides in any order, refusals."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from equi_rl.agents.sac import Encoder
+from equi_rl.cli.train import RobotCommand, main, parse
+from equi_rl.results.robot_experiments import ABLATIONS, FAST_CHOICES
+from equi_rl.training.config import Preset, RobotConfigError, RobotRun
+from equi_rl.training.presets import robot_run
+
+NEEDED = ("--task", "block_picking", "--folder", "runs/x")
+
+
+def run_of(*flags: str) -> RobotRun:
+    command = parse(["robot", *NEEDED, *flags])
+    assert isinstance(command, RobotCommand)
+    return command.run
+
+
+@pytest.mark.parametrize("preset", list(Preset))
+def test_a_preset_gives_every_value_that_no_flag_names(preset):
+    assert run_of("--preset", preset.value) == robot_run("block_picking", preset)
+
+
+def test_without_a_preset_a_run_is_one_that_can_be_shipped():
+    assert run_of() == robot_run("block_picking", Preset.SHIP)
+
+
+def test_flags_override_the_preset_wherever_they_stand():
+    flags = [
+        ("--preset", "fast"),
+        ("--sac.tau", "0.01"),
+        ("--imitation.updates", "600"),
+        ("--sac.encoder", "critic"),
+    ]
+    wanted = robot_run(
+        "block_picking",
+        "fast",
+        sac={"tau": 0.01, "encoder": Encoder.CRITIC},
+        imitation={"updates": 600},
+    )
+    for order in itertools.permutations(flags):
+        assert run_of(*itertools.chain(*order)) == wanted
+
+
+def test_settings_that_only_fit_together_may_come_in_either_order():
+    encoder, critic = ("--sac.encoder", "both"), ("--sac.actor-uses-updated-critic", "False")
+    one, two = run_of(*encoder, *critic), run_of(*critic, *encoder)
+    assert one == two
+    assert one.sac.encoder is Encoder.BOTH
+    assert not one.sac.actor_uses_updated_critic
+
+
+@pytest.mark.parametrize(("text", "number"), [("1e-4", 1e-4), ("2.5E-3", 2.5e-3), ("3", 3.0)])
+def test_numbers_may_be_written_in_any_common_way(text, number):
+    assert run_of("--sac.actor-learning-rate", text).sac.actor_learning_rate == number
+
+
+def test_a_setting_can_be_switched_off_with_none():
+    assert run_of("--preset", "fast").imitation.log_std == -2.0
+    assert run_of("--preset", "fast", "--imitation.log-std", "None").imitation.log_std is None
+
+
+def test_an_agent_of_two_kinds_of_networks_gets_two_encoders():
+    assert run_of("--preset", "fast", "--agent", "equi-actor-rsac").sac.encoder is Encoder.SEPARATE
+    with pytest.raises(RobotConfigError, match=r"sac.encoder is 'both'.*separate for equi-actor"):
+        run_of("--preset", "fast", "--agent", "equi-actor-rsac", "--sac.encoder", "both")
+
+
+@pytest.mark.parametrize("choice", FAST_CHOICES)
+def test_every_choice_of_the_preset_fast_can_be_taken_back(choice):
+    usual, changed = run_of("--preset", "fast"), run_of("--preset", "fast", *FAST_CHOICES[choice])
+    assert (changed == usual) == (choice == "as_it_is")
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_every_ablation_changes_the_run(ablation):
+    assert run_of("--preset", "fast", *ABLATIONS[ablation]) != run_of("--preset", "fast")
+
+
+def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(capsys):
+    with pytest.raises(SystemExit) as ending:
+        parse(["robot", "--preset", "fast", "--help"])
+    assert ending.value.code == 0
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "--sac.tau FLOAT Polyak coefficient" in text
+    assert "--imitation.updates INT" in text
+    settings = robot_run("block_picking", "fast").to_mapping()
+    flags = [f"--{name}" for name in settings if name not in ("sac", "imitation")]
+    flags += [f"--{part}.{name}" for part in ("sac", "imitation") for name in settings[part]]
+    for flag in flags:
+        assert f"{flag.replace('_', '-')} " in text, flag
+    assert "(default: 0.02)" in text  # tau of the preset fast
+    assert "(default: 400)" in text  # updates of imitation
+
+
+@pytest.mark.parametrize(
+    ("flags", "parts"),
+    [
+        (("--task", "juggling"), ("task is 'juggling'", "block_pushing")),
+        (("--agent", "ppo"), ("agent is 'ppo'", "equi-rsac")),
+        (("--preset", "slow"), ("preset is 'slow'", "paper, fast, ship")),
+        (("--seed", "400"), ("seed is 400", "between 0 and 399")),
+        (("--batch-episodes", "0"), ("batch_episodes is 0", "at least 1")),
+        (("--group", "C5"), ("network.group = 'C5'", "C4, C8")),
+        (("--sac.tau", "3"), ("sac.tau is 3.0", "between 0 and 1")),
+        (("--sac.tau", "high"), ("--sac.tau", "'high'", "FLOAT")),
+        (("--sac.encoder", "none"), ("--sac.encoder", "none", "separate", "critic")),
+        (("--sac.encoder", "both"), ("actor_uses_updated_critic is True", "must be False")),
+        (("--sac.hope", "1"), ("--sac.hope", "Unrecognized")),
+        (("--rounds", "1.5"), ("--rounds", "1.5", "INT")),
+        (("--imitation.policy-ema", "0"), ("imitation.policy_ema is 0.0", "(0, 1]")),
+        (("--set", "seed=1"), ("--set", "Unrecognized")),
+    ],
+)
+def test_a_bad_value_ends_with_thing_value_and_what_is_allowed(flags, parts, tmp_path, capsys):
+    folder = tmp_path / "run"
+    try:
+        status = main(["robot", "--task", "block_picking", "--folder", str(folder), *flags])
+    except SystemExit as ending:  # values that the option parser itself refuses
+        status = ending.code
+    assert status == 2
+    error = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    for part in parts:
+        assert part in error
+    assert not folder.exists()
+
+
+def test_a_run_needs_a_task(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ending:
+        main(["robot", "--preset", "fast", "--folder", str(tmp_path / "run")])
+    assert ending.value.code == 2
+    assert "--task" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

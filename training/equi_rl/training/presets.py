@@ -1,0 +1,95 @@
+"""Presets: settings of a run that belong together.
+
+paper: the published recipe. 80 demonstrations of the expert that tries a random object, 20
+    random episodes, recurrent SAC with one update per step, nothing else.
+fast: the same data and method, made affordable on two CPU cores: the actor is pretrained on the
+    demonstrations by imitation, and beside SAC keeps imitating them and its own successes.
+ship: for policies that are deployed. An expert that decides only by what can be seen labels every
+    state which the policy visits (DAgger). Not comparable with the other two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from equi_rl.agents.imitation import ImitationSettings
+from equi_rl.agents.sac import Encoder, SacSettings
+from equi_rl.envs import TASKS
+from equi_rl.experts import FirstChoice
+from equi_rl.training.config import AGENTS, Preset, RobotConfigError, RobotRun
+
+PRESETS: Mapping[Preset, dict[str, Any]] = {
+    Preset.PAPER: {
+        "random_episodes": 20,
+        "episodes_per_round": 1,
+        "updates_per_round": 0,
+        "rounds": 3000,
+        "evaluate_every": 50,
+        "batch_episodes": 32,
+    },
+    Preset.FAST: {
+        "episodes_per_round": 4,
+        "updates_per_round": 20,
+        "rounds": 200,
+        "batch_episodes": 16,
+        "demonstrations_per_batch": 8,
+        "imitate_successes": True,
+        "imitation": ImitationSettings(updates=400, learning_rate=6e-3, log_std=-2.0),
+        "sac": SacSettings(
+            discount=0.97,
+            td_lambda=0.95,
+            tau=0.02,
+            actor_learning_rate=2e-4,
+            critic_learning_rate=1e-3,
+            initial_temperature=1e-3,
+            target_entropy=-10.0,
+            entropy_in_target=False,
+            demonstration_weight=20.0,
+            critic_warmup_updates=100,
+            actor_uses_updated_critic=False,
+            encoder=Encoder.BOTH,
+            policy_ema=0.02,
+        ),
+    },
+    Preset.SHIP: {
+        "first_choice": FirstChoice.NEAREST,
+        "randomise": True,
+        "demonstrations": 600,
+        "episodes_per_round": 10,
+        "updates_per_round": 40,
+        "rounds": 300,
+        "expert_takeover_within": 30,
+        "expert_takeover_grows_to": 50,
+        "batch_episodes": 16,
+        "evaluate_every": 20,
+        "imitation": ImitationSettings(updates=900, learning_rate=6e-3, policy_ema=0.005),
+    },
+}
+
+
+_DEFAULTS = RobotRun(TASKS[0])
+
+
+def robot_run(
+    task: str, preset: Preset | str, agent: str = "equi-rsac", **changes: Any
+) -> RobotRun:
+    """A run of a preset with some fields changed.
+
+    Nested settings may be given in part: ``robot_run("block_picking", "fast", sac={"tau": 0.01})``.
+    """
+    try:
+        preset = Preset(preset)
+    except ValueError:
+        known = ", ".join(item.value for item in Preset)
+        raise RobotConfigError(f"preset is '{preset}'; it must be one of {known}") from None
+    settings = dict(PRESETS[preset])
+    if agent in AGENTS and not AGENTS[agent].can_share_encoder and "sac" in settings:
+        settings["sac"] = dataclasses.replace(settings["sac"], encoder=Encoder.SEPARATE)
+    for name, change in changes.items():
+        if isinstance(change, Mapping):
+            usual = settings.get(name, getattr(_DEFAULTS, name))
+            change = dataclasses.replace(usual, **change)
+        settings[name] = change
+    return RobotRun(task, preset, agent, **settings)
