@@ -13,13 +13,13 @@ TASK ?= block_picking
 IN_ENV := . ./env.sh &&
 
 # Folders that hold Python packages of ours, and the packages in them.
-BASES := $(wildcard requirements training calibration ros2_ws/pip_ros2/src ros2_ws/src/* tests/fixtures/*)
+BASES := $(wildcard requirements tests/fixtures training calibration ros2_ws/pip_ros2/src ros2_ws/src/* tests/fixtures/*)
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(BASES))))
 LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow check format bench faults graph sizes lock doctor clean ready
+.PHONY: help setup demo test test-slow check types format bench faults graph sizes lock doctor clean ready
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
@@ -42,9 +42,11 @@ test: ready ## run the tests (ARGS="-k name" for some of them)
 test-slow: ready ## run the long tests
 	@$(IN_ENV) pytest -m 'slow and not hardware' $(ARGS)
 
-check: ready ## check format, lint and types
-	@$(IN_ENV) ruff format --check . && ruff check . && \
-		MYPYPATH='$(subst $(SPACE),:,$(BASES))' mypy $(PACKAGES)
+check: ready ## check format, lint, spelling and types, of the tests too
+	@$(IN_ENV) ruff format --check . && ruff check . && codespell && $(MAKE) --no-print-directory types
+
+types: ready
+	@$(IN_ENV) MYPYPATH='.:$(subst $(SPACE),:,$(BASES))' mypy $(PACKAGES) tests $(ARGS)
 
 format: ready ## put the code into the common format
 	@$(IN_ENV) ruff format . && ruff check --fix .
