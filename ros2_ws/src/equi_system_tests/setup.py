@@ -17,7 +17,9 @@ setup(
     ],
     # Exact versions are pinned in requirements/ at the repository root.
     install_requires=[
+        "matplotlib",
         "numpy",
+        "opencv-python-headless",
         "rich",
         "equi_core",
         "equi_control",

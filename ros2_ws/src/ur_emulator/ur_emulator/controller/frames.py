@@ -39,7 +39,8 @@ def pose_of(matrix: FloatArray) -> FloatArray:
 
 def base_from_tcp(joints_rad: FloatArray, flange_from_tcp: FloatArray) -> FloatArray:
     """Transform (4, 4) of the TCP in the controller's base."""
-    return _BASE_LINK_FROM_BASE @ link_frames(joints_rad)[5] @ flange_from_tcp
+    base_from_flange: FloatArray = _BASE_LINK_FROM_BASE @ link_frames(joints_rad)[5]
+    return base_from_flange @ flange_from_tcp
 
 
 def solve(
@@ -66,7 +67,7 @@ def jacobian(joints_rad: FloatArray, flange_from_tcp: FloatArray) -> FloatArray:
     # The first joint rotates about the base's z axis, each further one about its parent's z axis.
     axes[0], origins[0] = (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
     axes[1:], origins[1:] = frames[:5, :3, 2], frames[:5, :3, 3]
-    columns = np.concatenate([np.cross(axes, tcp - origins), axes], axis=1).T
+    columns: FloatArray = np.concatenate([np.cross(axes, tcp - origins), axes], axis=1).T
     columns[[0, 1, 3, 4]] *= -1.0
     return columns
 

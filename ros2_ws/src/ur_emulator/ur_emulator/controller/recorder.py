@@ -43,7 +43,7 @@ class Recorder:
         self._count = 0
         self.active = True
 
-    def add(self, row: tuple) -> None:
+    def add(self, row: tuple[object, ...]) -> None:
         """Append one cycle."""
         if self.active:
             self._rows[self._count % len(self._rows)] = row
