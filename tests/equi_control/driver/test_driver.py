@@ -52,9 +52,7 @@ def only(reports: list[StepReport]) -> StepReport:
 
 def test_nothing_moves_on_start_up_and_commands_are_refused_until_activation(rig: Rig) -> None:
     before = rig.emulator.api.status()["actual_q"]
-    rig.until(
-        lambda: rig.driver.last is not None and rig.driver.last["phase"] == Phase.IDLE, "connected"
-    )
+    rig.until(lambda: rig.servo_state.phase is Phase.IDLE, "connected")
 
     report = only(rig.submit((0.05, 0.0, 0.0)))
     with pytest.raises(Refused, match="activate"):
@@ -142,7 +140,7 @@ def test_a_newer_command_takes_over_in_mid_motion_and_both_are_reported(ready: R
 def test_hold_stops_on_the_way(ready: Rig) -> None:
     for _ in range(10):
         ready.start_moving()
-        since_fast_s = time.monotonic() - float(ready.driver.last["heartbeat_s"])
+        since_fast_s = time.monotonic() - ready.servo_state.heartbeat_s
         report = only(ready.driver.hold())
         ready.wait_for_standstill()
         if since_fast_s < LATE_S:
@@ -162,7 +160,7 @@ def test_an_object_is_held_reported_and_its_loss_noticed(ready: Rig) -> None:
     assert report.opening == pytest.approx(0.05 / 0.085, abs=0.02)
 
     ready.emulator.api.request("lose_object")
-    ready.until(lambda: not ready.driver.gripper.holding, "holding turns false")
+    ready.until(lambda: not ready.driver.gripper_report.holding, "holding turns false")
     ready.until(lambda: "object_lost" in ready.driver.notice, "the loss is noticed")
 
     ready.submit((0.0, 0.0, 0.0), closedness=0.0)
@@ -200,12 +198,12 @@ def test_fingers_that_do_not_move_are_a_fault_and_no_grasp(ready: Rig) -> None:
 def lose_gripper(rig: Rig) -> None:
     rig.emulator.api.request("refuse", service="gripper", on=True)
     rig.emulator.api.request("cut", service="gripper")
-    rig.until(lambda: not rig.driver.gripper.connected, "the gripper is lost")
+    rig.until(lambda: not rig.driver.gripper_report.connected, "the gripper is lost")
 
 
 def give_gripper_back(rig: Rig) -> None:
     rig.emulator.api.request("refuse", service="gripper", on=False)
-    rig.until(lambda: rig.driver.gripper.connected, "the gripper is back")
+    rig.until(lambda: rig.driver.gripper_report.connected, "the gripper is back")
 
 
 def watch(rig: Rig, duration_s: float) -> None:
@@ -232,10 +230,10 @@ def test_after_a_fault_the_fingers_do_not_move_unasked_nor_the_fault_clear_by_it
     # A reset that waits for the gripper in vain is given up and says so; the fault stays.
     lose_gripper(ready)
     ready.driver.begin_reset(FaultCode.GRIPPER)
-    ready.until(lambda: ready.driver.last["phase"] == Phase.IDLE, "the robot is connected")
+    ready.until(lambda: ready.servo_state.phase is Phase.IDLE, "the robot is connected")
     watch(ready, 0.3)
     assert ready.driver.resetting
-    assert "gripper" in ready.driver.give_up_reset()
+    assert "gripper" in ready.driver.abort_reset()
     give_gripper_back(ready)
     watch(ready, 0.3)
     assert ready.driver.state is DriverState.FAULT
@@ -256,15 +254,15 @@ def test_a_take_over_can_be_called_off_and_the_driver_used_again(ready: Rig) -> 
     report = only(ready.driver.deactivate())
     assert report.outcome is Outcome.INTERRUPTED
     assert "deactivated" in report.reasons[-1]
-    ready.until(lambda: ready.driver.last["phase"] == Phase.IDLE, "the arm is let go")
+    ready.until(lambda: ready.servo_state.phase is Phase.IDLE, "the arm is let go")
 
     # Without its gripper the driver streams, but does not hold the arm yet.
     lose_gripper(ready)
     ready.driver.activate()
-    ready.until(lambda: ready.driver.last["phase"] == Phase.STREAMING, "the arm is driven")
+    ready.until(lambda: ready.servo_state.phase is Phase.STREAMING, "the arm is driven")
     assert ready.driver.state is DriverState.IDLE
     assert ready.driver.deactivate() == []
-    ready.until(lambda: ready.driver.last["phase"] == Phase.IDLE, "the arm is let go")
+    ready.until(lambda: ready.servo_state.phase is Phase.IDLE, "the arm is let go")
     assert ready.emulator.api.status()["servoing"] is False
 
     give_gripper_back(ready)

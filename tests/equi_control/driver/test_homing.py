@@ -1,19 +1,20 @@
-"""Specification of the way home: let go first, try again after contact, and give up in the end."""
+"""Specification of homing: let go first, try again after contact, and give up in the end."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from equi_control.driver.config import DriverConfig
-from equi_control.driver.homing import WayHome
+from equi_control.driver.homing import Homing
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
+from equi_control.servo.shared_state import ServoState
 
 CONFIG = DriverConfig(
     ServoConfig(LinkConfig(host="127.0.0.9")), home_position_m=(0.5, 0.0, 0.2), home_yaw_rad=0.0
 )
-ARRIVED = {"blocked": False, "message": ""}
-STOPPED_BY_CONTACT = {"blocked": True, "message": "contact: 13 mm behind the target, 0 N"}
+ARRIVED = ServoState()
+STOPPED_BY_CONTACT = ServoState(blocked=True, message="contact: 13 mm behind the target, 0 N")
 
 
 class ObedientArm:
@@ -22,7 +23,7 @@ class ObedientArm:
     def __init__(self) -> None:
         self.sent: list[list[float]] = []
 
-    def aim(self, target) -> None:
+    def set_target(self, target) -> None:
         self.sent.append([float(value) for value in np.asarray(target)])
 
     def arrived(self, servo_state) -> bool:
@@ -32,44 +33,44 @@ class ObedientArm:
         return True
 
 
-def a_way_home():
+def started_homing():
     arm = ObedientArm()
-    way = WayHome(arm, CONFIG)
-    way.start((0.4, 0.1, 0.03), 0.7)
-    return arm, way
+    homing = Homing(arm, CONFIG)
+    homing.start((0.4, 0.1, 0.03), 0.7)
+    return arm, homing
 
 
 def test_the_arm_first_lets_go_where_it_is_then_goes_up_over_and_home():
-    arm, way = a_way_home()
+    arm, homing = started_homing()
     over = False
     while not over:
-        over = way.advance(ARRIVED)
+        over = homing.advance(ARRIVED)
     assert arm.sent == [
         [0.4, 0.1, 0.03, 0.7],
         [0.4, 0.1, 0.2, 0.7],
         [0.5, 0.0, 0.2, 0.0],
         [0.5, 0.0, 0.2, 0.0],
     ]
-    assert way.blocked == ""
-    assert not way.is_under_way
+    assert homing.blocked == ""
+    assert not homing.active
 
 
 def test_a_waypoint_that_contact_kept_the_arm_from_is_tried_again():
-    arm, way = a_way_home()
-    way.advance(ARRIVED)
-    assert not way.advance(STOPPED_BY_CONTACT)
+    arm, homing = started_homing()
+    homing.advance(ARRIVED)
+    assert not homing.advance(STOPPED_BY_CONTACT)
     assert arm.sent[-1] == arm.sent[-2] == [0.4, 0.1, 0.2, 0.7]
-    assert way.is_under_way
+    assert homing.active
 
 
 def test_the_third_contact_ends_the_way_and_says_so():
-    _, way = a_way_home()
-    assert not way.advance(STOPPED_BY_CONTACT)
-    assert not way.advance(STOPPED_BY_CONTACT)
-    assert way.advance(STOPPED_BY_CONTACT)
-    assert way.blocked == "contact: 13 mm behind the target, 0 N"
-    assert not way.is_under_way
+    _, homing = started_homing()
+    assert not homing.advance(STOPPED_BY_CONTACT)
+    assert not homing.advance(STOPPED_BY_CONTACT)
+    assert homing.advance(STOPPED_BY_CONTACT)
+    assert homing.blocked == "contact: 13 mm behind the target, 0 N"
+    assert not homing.active
     # and the next way begins afresh
-    way.start((0.4, 0.1, 0.03), 0.7)
-    assert way.blocked == ""
-    assert not way.advance(STOPPED_BY_CONTACT)
+    homing.start((0.4, 0.1, 0.03), 0.7)
+    assert homing.blocked == ""
+    assert not homing.advance(STOPPED_BY_CONTACT)

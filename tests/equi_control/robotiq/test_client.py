@@ -154,7 +154,7 @@ def test_the_worker_outlives_an_answer_that_means_nothing() -> None:
             worker.stop()
 
 
-def test_a_wish_that_was_dropped_is_not_carried_out_when_the_gripper_comes_back(
+def test_a_request_that_was_dropped_is_not_carried_out_when_the_gripper_comes_back(
     gripper: RobotiqClient, emulator: EmulatorProcess
 ) -> None:
     worker = GripperWorker(RobotiqClient(emulator.address, timeout_s=5.0))

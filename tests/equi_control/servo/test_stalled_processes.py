@@ -34,9 +34,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 def stall_the_controller(rig: Rig) -> None:
     with stopped(rig.emulator.pid):
-        rig.until(
-            lambda: float(rig.driver.last["state_age_s"]) > STALLED_S, "the driver hears nothing"
-        )
+        rig.until(lambda: rig.servo_state.state_age_s > STALLED_S, "the driver hears nothing")
 
 
 def stall_the_servo_process(rig: Rig) -> None:

@@ -64,7 +64,7 @@ def test_a_tool_that_points_straight_down_is_at_rest_at_once() -> None:
 
 def test_a_target_is_not_reached_before_the_tool_is_upright() -> None:
     streamer = taken_over(tilt_rad=0.15)
-    streamer.aim([0.5, 0.0, 0.151, 0.3])
+    streamer.set_target([0.5, 0.0, 0.151, 0.3])
 
     while not streamer.trajectory.finished:
         streamer.advance()
@@ -86,7 +86,7 @@ def test_a_brake_stops_the_turning_upright_smoothly_and_then_the_arm_rests() -> 
     advance(streamer, 100)
     turning = advance(streamer, 1)
 
-    streamer.brake()
+    streamer.decelerate()
     assert not streamer.finished
     braking = advance(streamer, 50)
     resting = advance(streamer, 100)
@@ -102,10 +102,10 @@ def test_a_brake_stops_the_turning_upright_smoothly_and_then_the_arm_rests() -> 
 def test_the_next_target_turns_the_tool_upright_after_all() -> None:
     streamer = taken_over(tilt_rad=0.15)
     advance(streamer, 100)
-    streamer.brake()
+    streamer.decelerate()
     advance(streamer, 100)
 
-    streamer.aim([0.5, 0.0, 0.151, 0.3])
+    streamer.set_target([0.5, 0.0, 0.151, 0.3])
     assert not streamer.finished
     tilts = advance(streamer, 400)
 
@@ -119,7 +119,7 @@ def test_a_brake_at_rest_changes_nothing() -> None:
     advance(streamer, 5)
     before = streamer.pose.copy()
 
-    streamer.brake()
+    streamer.decelerate()
     advance(streamer, 20)
 
     assert streamer.finished

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -26,6 +24,7 @@ from std_msgs.msg import Header
 from equi_control.driver.driver import Driver
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import StepReport
+from equi_control.servo.shared_state import ServoState
 from equi_core.geometry import quaternion_xyzw, yaw_of
 from equi_ros.diagnostics import diagnostics as diagnostics_message
 
@@ -56,43 +55,43 @@ def pose_message(base_link_from_tcp: NDArray[np.float64]) -> Pose:
 
 def robot_state(driver: Driver, stamp: Time) -> RobotState | None:
     """Measured state, or None before the first contact with the robot."""
-    servo = driver.last
-    if servo is None or int(servo["cycles"]) == 0:
+    servo = driver.servo_state
+    if servo is None or not servo.has_measured:
         return None
     message = RobotState(header=Header(stamp=stamp, frame_id=FRAME))
     message.state = DriverStateMsg(value=int(driver.state))
     message.moving = driver.moving
     message.episode_id = driver.episode_id
     message.executed_steps = driver.executed_steps
-    message.tcp_pose = pose_message(servo["base_link_from_tcp"])
-    message.tcp_yaw_rad = float(yaw_of(servo["base_link_from_tcp"]))
-    message.tcp_twist.linear = _vector(servo["twist"][:3])
-    message.tcp_twist.angular = _vector(servo["twist"][3:])
-    message.tcp_wrench.force = _vector(servo["wrench"][:3])
-    message.tcp_wrench.torque = _vector(servo["wrench"][3:])
-    message.joint_positions = servo["joints_rad"]
-    message.joint_velocities = servo["joint_speeds_rad_s"]
-    gripper = driver.gripper
+    message.tcp_pose = pose_message(servo.base_link_from_tcp)
+    message.tcp_yaw_rad = float(yaw_of(servo.base_link_from_tcp))
+    message.tcp_twist.linear = _vector(servo.twist[:3])
+    message.tcp_twist.angular = _vector(servo.twist[3:])
+    message.tcp_wrench.force = _vector(servo.wrench[:3])
+    message.tcp_wrench.torque = _vector(servo.wrench[3:])
+    message.joint_positions = servo.joints_rad
+    message.joint_velocities = servo.joint_speeds_rad_s
+    gripper = driver.gripper_report
     message.gripper_opening = float(gripper.opening)
     message.holding = gripper.holding
     message.gripper_connected = gripper.connected
     return message
 
 
-def joint_state(servo: Any, stamp: Time) -> JointState:
+def joint_state(servo: ServoState, stamp: Time) -> JointState:
     """The six arm joints."""
     return JointState(
         header=Header(stamp=stamp),
         name=JOINT_NAMES,
-        position=[float(value) for value in servo["joints_rad"]],
-        velocity=[float(value) for value in servo["joint_speeds_rad_s"]],
+        position=[float(value) for value in servo.joints_rad],
+        velocity=[float(value) for value in servo.joint_speeds_rad_s],
     )
 
 
-def tcp_pose(servo: Any, stamp: Time) -> PoseStamped:
+def tcp_pose(servo: ServoState, stamp: Time) -> PoseStamped:
     """Measured TCP in base_link."""
     return PoseStamped(
-        header=Header(stamp=stamp, frame_id=FRAME), pose=pose_message(servo["base_link_from_tcp"])
+        header=Header(stamp=stamp, frame_id=FRAME), pose=pose_message(servo.base_link_from_tcp)
     )
 
 
@@ -102,7 +101,7 @@ def safety_status(driver: Driver, stamp: Time) -> SafetyStatus:
     reasons = [fault.reason] if fault else []
     if driver.notice:
         reasons.append(driver.notice)
-    connected = driver.last is not None and int(driver.last["cycles"]) > 0
+    servo = driver.servo_state if driver.servo_state and driver.servo_state.has_measured else None
     return SafetyStatus(
         header=Header(stamp=stamp, frame_id=FRAME),
         state=DriverStateMsg(value=int(driver.state)),
@@ -110,8 +109,8 @@ def safety_status(driver: Driver, stamp: Time) -> SafetyStatus:
         fault_count=driver.fault_count,
         reasons=reasons,
         operator_action=fault.operator_action if fault else "",
-        robot_mode=int(driver.last["robot_mode"]) if connected else -1,
-        safety_mode=int(driver.last["safety_mode"]) if connected else -1,
+        robot_mode=servo.robot_mode if servo else -1,
+        safety_mode=servo.safety_mode if servo else -1,
         episode_id=driver.episode_id,
     )
 
@@ -139,15 +138,15 @@ def executed_command(report: StepReport, stamps: tuple[Time, Time, Time]) -> Exe
 
 def diagnostics(driver: Driver, stamp: Time) -> DiagnosticArray:
     """Health of driver, servo stream and gripper."""
-    servo, gripper, fault = driver.last, driver.gripper, driver.fault
+    servo, gripper, fault = driver.servo_state, driver.gripper_report, driver.fault
     values = {"gripper": "connected" if gripper.connected else gripper.reason}
     if servo is not None:
         values.update(
-            servo_cycles=str(int(servo["cycles"])),
-            late_cycles=str(int(servo["late_cycles"])),
-            repeated_cycles=str(int(servo["repeated_cycles"])),
-            worst_gap_ms=f"{float(servo['worst_gap_s']) * 1e3:.1f}",
-            guard_trips=str(int(servo["guard_trips"])),
+            servo_cycles=str(servo.cycles),
+            late_cycles=str(servo.late_cycles),
+            repeated_cycles=str(servo.repeated_cycles),
+            worst_gap_ms=f"{servo.worst_gap_s * 1e3:.1f}",
+            guard_trips=str(servo.guard_trips),
         )
     text = fault.reason if fault else driver.notice or driver.state.name
     return diagnostics_message(stamp, "rtde_driver", text, values, level=_LEVELS[driver.state])

@@ -64,10 +64,10 @@ class RtdeDriverNode(Node):
         self._joints = self.create_publisher(JointState, "joint_states", qos.JOINT_STATES)
         self._poses = self.create_publisher(PoseStamped, "tcp_pose", qos.ROBOT_STATE)
         self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
-        self._told: Any = None
+        self._published_status: Any = None
         self._home_goal: Any = None
         self.create_subscription(DeltaCommand, "delta_command", self._on_command, qos.COMMAND)
-        self._offer_services()
+        self._create_services()
         self.driver.connect()
         self.create_timer(_POLL_PERIOD_S, self._poll)
         self.create_timer(1.0 / rate_hz, self._publish_state)
@@ -93,7 +93,7 @@ class RtdeDriverNode(Node):
         )
         self._publish_state()
 
-    def _offer_services(self) -> None:
+    def _create_services(self) -> None:
         actions: dict[str, Callable[[], object]] = {
             "activate": self.driver.activate,
             "deactivate": lambda: self._report(self.driver.deactivate()),
@@ -154,12 +154,12 @@ class RtdeDriverNode(Node):
                 self._publish_state()
                 time.sleep(_POLL_PERIOD_S)
             # A reset that nobody waits for any more must not clear the fault later by itself.
-            missing = self.driver.give_up_reset()
+            missing = self.driver.abort_reset()
             response.success = self.driver.state is not DriverState.FAULT
             fault = self.driver.fault
             if missing and fault is not None:
                 response.message = (
-                    f"given up after {_RESET_TIMEOUT_S:g} s, {missing}; see to it and reset again "
+                    f"aborted after {_RESET_TIMEOUT_S:g} s, {missing}; see to it and reset again "
                     f"(latched: {fault.reason}; {fault.operator_action})"
                 )
             elif fault is not None:
@@ -197,7 +197,7 @@ class RtdeDriverNode(Node):
         return result
 
     def _next_poll(self) -> Any:
-        """A future that is done after the next look at the driver."""
+        """A future that is done after the next poll of the driver."""
         if self._home_goal is None:
             self._home_goal = rclpy.task.Future()
         return self._home_goal
@@ -208,19 +208,19 @@ class RtdeDriverNode(Node):
         self._report(self.driver.poll())
         driver = self.driver
         now = (driver.state, driver.fault, driver.notice, driver.episode_id)
-        if now != self._told:
-            self._told = now
+        if now != self._published_status:
+            self._published_status = now
             self._safety.publish(messages.safety_status(driver, self._stamp()))
         if self._home_goal is not None:
             waiting, self._home_goal = self._home_goal, None
             waiting.set_result(None)
 
     def _publish_state(self) -> None:
-        servo = self.driver.last
+        servo = self.driver.servo_state
         if servo is None:
             return
         # The time of measurement: after a loss the last state grows old, as it should.
-        stamp = self._stamp_of(float(servo["heartbeat_s"]) - float(servo["state_age_s"]))
+        stamp = self._stamp_of(servo.heartbeat_s - servo.state_age_s)
         state = messages.robot_state(self.driver, stamp)
         if state is not None:
             self._states.publish(state)

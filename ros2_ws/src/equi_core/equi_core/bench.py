@@ -6,7 +6,7 @@ A package registers a benchmark by an entry point of the group `equi.benchmarks`
 
 where `run(options: list[str]) -> Mapping[str, object]` prints a readable table and returns
 plain values. This command prints them as one JSON object on the last line, so that a script can
-read the figures. It knows no benchmark by name.
+read the metrics. It knows no benchmark by name.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _run_each(
         console.rule(f"{name} ({position} of {len(benchmarks)})")
         try:
             benchmark: Benchmark = entry.load()
-            figures = dict(benchmark(list(options)))
-            line = json.dumps(figures, allow_nan=False)
+            metrics = dict(benchmark(list(options)))
+            line = json.dumps(metrics, allow_nan=False)
         except Exception:  # a benchmark is foreign code: whatever it raises is its own failure
             traceback.print_exc()
             failed.append(name)

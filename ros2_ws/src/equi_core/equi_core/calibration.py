@@ -1,4 +1,4 @@
-"""Calibration files: where each camera of a cell stands, how well that is known, and the verdict.
+"""Calibration files: where each camera of a cell is, how well that is known, and the verdict.
 
 One file per cell, `calibration/results/<cell>/calibration.yaml`. The calibration tool writes it,
 perception reads it. Reading is strict (unknown, missing, mistyped and out-of-range fields are
@@ -109,7 +109,8 @@ class CameraCalibration:
         """(4, 4) that takes *uncorrected* camera points to base_link, correcting their depth."""
         correction = np.diag([self.depth_scale] * 3 + [1.0])
         correction[2, 3] = self.depth_offset_m
-        return self.base_from_camera @ correction
+        corrected: NDArray[np.float64] = self.base_from_camera @ correction
+        return corrected
 
 
 @dataclass(frozen=True)

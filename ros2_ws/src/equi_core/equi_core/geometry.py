@@ -5,7 +5,7 @@ Naming: a transform is called `dest_from_src`, so adjacent words must match when
 leaves its arguments untouched.
 
 Frames: `base_link` is the REP-103 frame at the foot of the arm (x forward, y left, z up). The UR
-controller reports poses in its own `base`, which is `base_link` turned by half a turn about z.
+controller reports poses in its own `base`, which is `base_link` rotated by 180 degrees about z.
 `tcp` has z out of the gripper; the fingers open and close along its x axis.
 """
 
@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 
 FloatArray = NDArray[np.float64]
 
-_HALF_TURN_ABOUT_Z = np.diag([-1.0, -1.0, 1.0, 1.0])
+_ROTATED_180_ABOUT_Z = np.diag([-1.0, -1.0, 1.0, 1.0])
 _TOOL_POINTS_DOWN = np.diag([1.0, -1.0, -1.0])
 
 
@@ -40,7 +40,7 @@ def wrap_half_turn_rad(angle_rad: ArrayLike) -> Any:
 
 
 def rotation_about_z(yaw_rad: ArrayLike) -> FloatArray:
-    """Rotation matrices (..., 3, 3) that turn counter-clockwise about z by yaw_rad (...)."""
+    """Rotation matrices (..., 3, 3) that rotate counter-clockwise about z by yaw_rad (...)."""
     yaw = np.asarray(yaw_rad, dtype=np.float64)
     cos, sin = np.cos(yaw), np.sin(yaw)
     rotation = np.zeros((*yaw.shape, 3, 3))
@@ -133,7 +133,7 @@ def tilt_of(base_from_tcp: ArrayLike) -> Any:
 
 def base_link_from_base() -> FloatArray:
     """Transform (4, 4) from the UR controller's `base` to `base_link`; it is its own inverse."""
-    return _HALF_TURN_ABOUT_Z.copy()
+    return _ROTATED_180_ABOUT_Z.copy()
 
 
 def ur_pose_to_matrix(base_pose: ArrayLike) -> FloatArray:
@@ -144,12 +144,12 @@ def ur_pose_to_matrix(base_pose: ArrayLike) -> FloatArray:
     """
     pose = _vectors(base_pose, 6, "UR pose")
     base_from_tool = pose_matrix(pose[..., :3], rotvec_to_matrix(pose[..., 3:]))
-    return _HALF_TURN_ABOUT_Z @ base_from_tool
+    return _ROTATED_180_ABOUT_Z @ base_from_tool
 
 
 def matrix_to_ur_pose(base_link_from_tool: ArrayLike) -> FloatArray:
     """UR pose (..., 6): x, y, z [m] and rotation vector [rad] in the controller's `base` frame."""
-    base_from_tool = _HALF_TURN_ABOUT_Z @ _poses(base_link_from_tool)
+    base_from_tool = _ROTATED_180_ABOUT_Z @ _poses(base_link_from_tool)
     return np.concatenate(
         [base_from_tool[..., :3, 3], matrix_to_rotvec(base_from_tool[..., :3, :3])], axis=-1
     )

@@ -1,7 +1,7 @@
-"""Which seeds draw which scenes, so that no figure is taken on a scene that a policy knows.
+"""Which seeds draw which scenes, so that no policy is measured on a scene that it knows.
 
 Training draws from below `SELECTION_SEED`, checkpoints are chosen on scenes from there on, and
-figures, in the training environment as through all nodes, start at `TEST_SEED`.
+final evaluations, in the training environment as through all nodes, start at `TEST_SEED`.
 """
 
 from __future__ import annotations
@@ -11,4 +11,4 @@ SEEDS_PER_RUN = 1_000_000
 SELECTION_SEED = 500_000_000
 """First seed of the scenes on which checkpoints are compared."""
 TEST_SEED = 900_000_000
-"""First seed of the scenes of final figures; no run trains or selects on them."""
+"""First seed of the scenes of final evaluations; no run trains or selects on them."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.process import ServoProcess
-from equi_control.servo.shared_state import Phase
+from equi_control.servo.shared_state import Phase, ServoState
 
 FloatArray = NDArray[np.float64]
 
@@ -28,19 +27,19 @@ class Arm:
         self._make_servo = make_servo
         self._target_number = 0
         self.servo: ServoProcess | None = None
-        self.last: Any = None
-        """The shared state at the last `look`; None before the first."""
+        self.last_state: ServoState | None = None
+        """The shared state at the last `poll`; None before the first."""
 
     def start(self) -> None:
         """Start a new servo process; it connects by itself and moves nothing."""
         self.servo = self._make_servo(self._config)
         self.servo.start()
 
-    def look(self) -> Any:
+    def poll(self) -> ServoState | None:
         """Take the newest state of the servo process."""
         if self.servo is not None:
-            self.last = self.servo.state()
-        return self.last
+            self.last_state = self.servo.state()
+        return self.last_state
 
     @property
     def is_idle(self) -> bool:
@@ -48,27 +47,26 @@ class Arm:
         return self.servo is not None and self.servo.phase is Phase.IDLE
 
     @property
-    def streaming_state(self) -> Any:
+    def streaming_state(self) -> ServoState | None:
         """The newest state while the arm is being driven, else None."""
-        if self.servo is None or self.servo.phase is not Phase.STREAMING:
-            return None
-        return self.servo.state()
+        state = None if self.servo is None else self.servo.state()
+        return state if state is not None and state.phase is Phase.STREAMING else None
 
     def take_over(self) -> None:
         """Ask the servo process to drive the arm from where it stands."""
         if self.servo is not None:
             self.servo.activate()
 
-    def aim(self, target: ArrayLike) -> None:
+    def set_target(self, target: ArrayLike) -> None:
         """Move to a pose (4,): x, y, z [m], yaw [rad] in base_link."""
         self._target_number += 1
         if self.servo is not None:
             self.servo.move_to(self._target_number, target)
 
-    def brake(self) -> None:
+    def decelerate(self) -> None:
         """Stop on the way, within the caps."""
         if self.servo is not None:
-            self.servo.brake()
+            self.servo.decelerate()
 
     def end(self) -> None:
         """Stop the arm and end the process."""
@@ -80,23 +78,23 @@ class Arm:
         if self.servo is not None:
             self.servo.kill()
 
-    def departed(self, servo_state: Any) -> bool:
+    def departed(self, servo_state: ServoState) -> bool:
         """Whether the servo process has taken up the newest target."""
-        return int(servo_state["target_number"]) == self._target_number
+        return servo_state.target_number == self._target_number
 
-    def arrived(self, servo_state: Any) -> bool:
+    def arrived(self, servo_state: ServoState) -> bool:
         """Whether the newest target has been reached by command."""
-        return bool(servo_state["finished"]) and self.departed(servo_state)
+        return servo_state.finished and self.departed(servo_state)
 
     @staticmethod
-    def resting(servo_state: Any) -> bool:
+    def resting(servo_state: ServoState) -> bool:
         """Whether no joint moves."""
-        return float(np.abs(servo_state["joint_speeds_rad_s"]).max()) < _AT_REST_RAD_S
+        return float(np.abs(servo_state.joint_speeds_rad_s).max()) < _AT_REST_RAD_S
 
     @property
     def measured_pose(self) -> FloatArray:
-        """base_link_from_tcp (4, 4) at the last look; the identity before the first reading."""
-        if self.last is None or not math.isfinite(float(self.last["heartbeat_s"])):
+        """base_link_from_tcp (4, 4) at the last poll; the identity before the first reading."""
+        if self.last_state is None or not math.isfinite(self.last_state.heartbeat_s):
             return np.eye(4)
-        pose = np.array(self.last["base_link_from_tcp"])
+        pose = self.last_state.base_link_from_tcp
         return pose if np.any(pose) else np.eye(4)

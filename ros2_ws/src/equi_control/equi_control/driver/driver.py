@@ -1,6 +1,6 @@
 """The driver without ROS: commands in, checked steps out, faults latched until a person resets.
 
-One `Driver` owns an arm (a servo process) and a hand (a gripper worker). It is polled; it never
+One `Driver` owns an arm (a servo process) and a gripper (its worker). It is polled; it never
 blocks and nothing moves before `activate`.
 """
 
@@ -9,15 +9,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from typing import Any
 
 import numpy as np
 
 from equi_control.driver.arm import Arm, ServoFactory
 from equi_control.driver.config import DriverConfig
-from equi_control.driver.fault_watch import FaultWatch
-from equi_control.driver.gripper import Hand
-from equi_control.driver.homing import WayHome
+from equi_control.driver.fault_monitor import FaultMonitor
+from equi_control.driver.gripper import Gripper, WorkerFactory
+from equi_control.driver.homing import Homing
 from equi_control.driver.state import (
     DriverState,
     Event,
@@ -30,7 +29,7 @@ from equi_control.driver.step_runner import StepRunner
 from equi_control.driver.steps import StepReport
 from equi_control.robotiq.worker import GripperReport
 from equi_control.servo.process import ServoProcess
-from equi_control.servo.shared_state import Phase
+from equi_control.servo.shared_state import Phase, ServoState
 from equi_core.motion.safety import StepCommand
 
 _LOG = logging.getLogger(__name__)
@@ -41,20 +40,25 @@ class Refused(RuntimeError):
 
 
 class Driver:
-    """State machine over an arm and a hand."""
+    """State machine over an arm and a gripper."""
 
-    def __init__(self, config: DriverConfig, servo_factory: ServoFactory = ServoProcess) -> None:
+    def __init__(
+        self,
+        config: DriverConfig,
+        servo_factory: ServoFactory = ServoProcess,
+        gripper_factory: WorkerFactory | None = None,
+    ) -> None:
         self.config = config
         self._arm = Arm(config.servo, servo_factory)
-        self._hand = Hand()
-        self._steps = StepRunner(self._arm, self._hand, config)
-        self._way_home = WayHome(self._arm, config)
-        self._watch = FaultWatch(config)
+        self._gripper = Gripper(gripper_factory)
+        self._steps = StepRunner(self._arm, self._gripper, config)
+        self._homing = Homing(self._arm, config)
+        self._monitor = FaultMonitor(config)
         self.state = DriverState.IDLE
         self.fault: Fault | None = None
         self.fault_count = 0
         self.notice = ""
-        self._activation_asked = False
+        self._activation_pending = False
         self._reset_pending = False
 
     # Requests ------------------------------------------------------------------------------------
@@ -63,12 +67,12 @@ class Driver:
         """Start the servo process and the gripper worker; nothing moves."""
         self._start_servo()
         if self.config.use_gripper:
-            self._hand.connect(self.config.servo.link.host)
+            self._gripper.connect(self.config.servo.link.host)
 
     def activate(self) -> None:
         """Take over the arm where it stands; `state` turns to HOLD when that is done.
 
-        A tilted tool is then turned upright, and `moving` until it is.
+        A tilted tool is then uprighted, and `moving` until it is.
 
         Raises:
             Refused: a fault is latched, or the robot is not connected yet.
@@ -79,8 +83,8 @@ class Driver:
             return
         if not self._arm.is_idle:
             raise Refused("the robot is not connected yet; wait, or look at the driver's log")
-        self._hand.activate()
-        self._activation_asked = True
+        self._gripper.activate()
+        self._activation_pending = True
         self._arm.take_over()
 
     def deactivate(self) -> list[StepReport]:
@@ -88,13 +92,13 @@ class Driver:
         if self.state is DriverState.FAULT:
             return []
         reports = self._steps.interrupt("deactivated")
-        self._hand.drop_unsent()
-        self._way_home.cancel()
+        self._gripper.drop_unsent()
+        self._homing.cancel()
         # While the take-over is under way the state is still IDLE, but the arm may be driven.
-        if self.state is not DriverState.IDLE or self._activation_asked:
+        if self.state is not DriverState.IDLE or self._activation_pending:
             self._arm.end()
             self._start_servo()
-        self._activation_asked = False
+        self._activation_pending = False
         self.state = next_state(self.state, Event.RELEASED)
         return reports
 
@@ -110,7 +114,7 @@ class Driver:
         self._steps.begin_episode(episode_id)
 
     def submit(self, command: StepCommand) -> list[StepReport]:
-        """Judge a step and start it; returns reports of what ended by it (refused, interrupted)."""
+        """Check a step and start it; returns reports of what ended by it (refused, interrupted)."""
         reports, started = self._steps.submit(command, self._refusal())
         if started:
             self.state = next_state(self.state, Event.MOTION_STARTED)
@@ -133,32 +137,31 @@ class Driver:
         if servo_state is None:
             raise Refused("the robot is not connected")
         self.state = next_state(self.state, Event.MOTION_STARTED)
-        measured_m = np.asarray(servo_state["base_link_from_tcp"])[:3, 3]
-        self._way_home.start(measured_m, float(servo_state["commanded"][3]))
+        self._homing.start(servo_state.position_m, float(servo_state.commanded[3]))
 
     def hold(self) -> list[StepReport]:
         """Stop on the way, within the caps, and keep holding; returns the interrupted step.
 
-        Whatever moves is stopped: a step, the way home, the turning upright of a tilted tool. What
+        Whatever moves is stopped: a step, homing, the uprighting of a tilted tool. What
         the gripper was not told yet it is not told any more. A take-over goes on.
         """
         if self.state is DriverState.FAULT:
             return []
-        self._arm.brake()
+        self._arm.decelerate()
         if self.state is DriverState.IDLE:
             return []
         reports = self._steps.interrupt("asked to hold")
-        self._way_home.cancel()
-        self._hand.drop_unsent()
+        self._homing.cancel()
+        self._gripper.drop_unsent()
         if self.state is DriverState.ACTIVE:
             self.state = next_state(self.state, Event.MOTION_ENDED)
         return reports
 
     def open_gripper(self) -> None:
         """Open the gripper outside an episode step, for example after going home."""
-        if not self._hand.exists or self.state is not DriverState.HOLD:
+        if not self._gripper.exists or self.state is not DriverState.HOLD:
             raise Refused("the gripper can be opened by request only while the driver holds")
-        self._hand.open()
+        self._gripper.open()
 
     def begin_reset(self, acknowledged: FaultCode) -> None:
         """An operator resets the latched fault: connect anew. `resetting` shows when it is over.
@@ -174,41 +177,41 @@ class Driver:
                 "look at the robot again"
             )
         self._arm.kill()
-        self._hand.begin_anew()
+        self._gripper.reset()
         self._reset_pending = True
         self._start_servo()
 
-    def give_up_reset(self) -> str:
+    def abort_reset(self) -> str:
         """End a reset that takes too long: the fault stays latched until somebody asks again.
 
         Returns:
             What the reset was waiting for; empty if none was under way.
         """
-        self._finish_reset()  # it may have become ready since the last look
+        self._finish_reset()  # it may have become ready since the last poll
         if not self._reset_pending:
             return ""
         missing = self._missing_for_reset()
         self._reset_pending = False
         self._arm.end()
-        _LOG.error("reset given up: %s", missing)
+        _LOG.error("reset aborted: %s", missing)
         return missing
 
     def close(self) -> None:
         """Stop the arm and end everything."""
         self._arm.end()
-        self._hand.stop()
+        self._gripper.stop()
 
     # What others may know ------------------------------------------------------------------------
 
     @property
-    def last(self) -> Any:
+    def servo_state(self) -> ServoState | None:
         """The servo process's state at the last poll; None before the first."""
-        return self._arm.last
+        return self._arm.last_state
 
     @property
-    def gripper(self) -> GripperReport:
+    def gripper_report(self) -> GripperReport:
         """The newest gripper report; a healthy stand-in if the cell has none."""
-        return self._hand.report
+        return self._gripper.report
 
     @property
     def servo_pid(self) -> int | None:
@@ -228,51 +231,52 @@ class Driver:
     @property
     def moving(self) -> bool:
         """Whether arm or fingers are, or may be, under way."""
-        if self.state is DriverState.ACTIVE or not self.gripper.settled:
+        if self.state is DriverState.ACTIVE or not self.gripper_report.settled:
             return True
         # A step has waited for rest before it ended. What the joints do afterwards (they tremble
         # while the fingers squeeze something that stands on the table) is no motion of ours.
-        return self.last is not None and not bool(self.last["finished"])
+        return self.servo_state is not None and not self.servo_state.finished
 
     @property
     def homing(self) -> bool:
-        """Whether the way home is under way."""
-        return self._way_home.is_under_way
+        """Whether the arm is on its way home."""
+        return self._homing.active
 
     @property
     def distance_from_home_m(self) -> float:
         """Distance of the commanded TCP from home [m]; NaN before the first contact."""
-        if self.last is None:
+        state = self.servo_state
+        if state is None:
             return math.nan
-        return float(np.linalg.norm(self.last["commanded"][:3] - self.config.home_position_m))
+        return float(np.linalg.norm(state.commanded[:3] - self.config.home_position_m))
 
     @property
     def resetting(self) -> bool:
         """Whether a reset waits for the robot."""
         return self._reset_pending
 
-    # The regular look ----------------------------------------------------------------------------
+    # Polling --------------------------------------------------------------------------------------
 
     def poll(self) -> list[StepReport]:
-        """Look at everything once; returns reports of steps that ended."""
+        """Check everything once; returns reports of steps that ended."""
         servo = self._arm.servo
-        if servo is None:
+        servo_state = self._arm.poll()
+        if servo is None or servo_state is None:
             return []
-        servo_state = self._arm.look()
         fault = self._find_fault(servo, servo_state)
         if fault is not None:
             return self._latch(fault)
         if self.state is DriverState.FAULT:
             self._finish_reset()
             return []
-        if self._hand.has_lost_object():
+        if self._gripper.has_lost_object():
             self.notice = "object_lost: the gripper no longer holds the object"
-            self._steps.remark(self.notice)
-        if self._activation_asked:
+            self._steps.add_reason(self.notice)
+        if self._activation_pending:
             self._finish_activation(servo_state)
-        if self._way_home.advance(servo_state):
-            if self._way_home.blocked:
-                reason = f"the way home is blocked: {self._way_home.blocked}"
+        if self._homing.advance(servo_state):
+            if self._homing.blocked:
+                reason = f"the way home is blocked: {self._homing.blocked}"
                 return self._latch(fault_of_code(FaultCode.LIMIT_VIOLATED, reason))
             self.state = next_state(self.state, Event.MOTION_ENDED)
         ended = self._steps.advance(servo_state, time.monotonic())
@@ -283,23 +287,23 @@ class Driver:
         self.state = next_state(self.state, Event.MOTION_ENDED)
         return [ended]
 
-    def _find_fault(self, servo: ServoProcess, servo_state: Any) -> Fault | None:
+    def _find_fault(self, servo: ServoProcess, servo_state: ServoState) -> Fault | None:
         if self.state is DriverState.FAULT and not self._reset_pending:
             return None
         driving = self.state in (DriverState.HOLD, DriverState.ACTIVE)
-        return self._watch.look(servo, servo_state, self.gripper, driving=driving)
+        return self._monitor.check(servo, servo_state, self.gripper_report, driving=driving)
 
     def _latch(self, fault: Fault) -> list[StepReport]:
         """Stop the arm, remember why, and wait for a person."""
         reports = self._steps.interrupt(fault.reason)
-        self._hand.drop_unsent()
+        self._gripper.drop_unsent()
         servo = self._arm.servo
         if servo is not None and servo.silence_s() > self.config.servo_silence_s:
             self._arm.kill()  # it hangs: the robot's watchdog has stopped the arm
         else:
             self._arm.end()  # it stops the arm, or has done so and ended
-        self._way_home.cancel()
-        self._activation_asked = False
+        self._homing.cancel()
+        self._activation_pending = False
         self._reset_pending = False
         self.fault = fault
         self.fault_count += 1
@@ -311,8 +315,8 @@ class Driver:
         """What a reset still waits for; empty if nothing."""
         if not self._arm.is_idle:
             return f"the robot at {self.config.servo.link.host} is not connected yet"
-        if not self.gripper.connected:
-            return f"the gripper is missing: {self.gripper.reason}"
+        if not self.gripper_report.connected:
+            return f"the gripper is missing: {self.gripper_report.reason}"
         return ""
 
     def _finish_reset(self) -> None:
@@ -322,15 +326,14 @@ class Driver:
             self.state = next_state(self.state, Event.RESET)
             _LOG.info("fault reset; the next motion is planned from the measured pose")
 
-    def _finish_activation(self, servo_state: Any) -> None:
-        phase = Phase(int(servo_state["phase"]))
-        self.notice = str(servo_state["message"]) if phase is Phase.IDLE else ""
-        if phase is Phase.STREAMING and self.gripper.active:
-            self._activation_asked = False
+    def _finish_activation(self, servo_state: ServoState) -> None:
+        self.notice = servo_state.message if servo_state.phase is Phase.IDLE else ""
+        if servo_state.phase is Phase.STREAMING and self.gripper_report.active:
+            self._activation_pending = False
             self.state = next_state(self.state, Event.TAKEN_OVER)
 
     def _refusal(self) -> str:
-        """Why no command is even judged in this state; empty if they are."""
+        """Why commands are refused in this state without a check; empty if they are not."""
         if self.state is DriverState.FAULT:
             return f"fault: {self._fault_text()}"
         if self.state is DriverState.IDLE:
@@ -340,7 +343,7 @@ class Driver:
         return ""
 
     def _start_servo(self) -> None:
-        self._watch.connecting()
+        self._monitor.connecting()
         self._arm.start()
 
     def _fault_text(self) -> str:

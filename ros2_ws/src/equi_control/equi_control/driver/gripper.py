@@ -1,24 +1,34 @@
-"""The gripper as the driver uses it: wishes, what is held, and what was lost."""
+"""The gripper as the driver uses it: requests, what is held, and what was lost."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from equi_control.robotiq.client import RobotiqClient
 from equi_control.robotiq.worker import GripperReport, GripperWorker
 
 _SAME_CLOSEDNESS = 1e-3
 
+WorkerFactory = Callable[[str], GripperWorker]
+"""Makes the worker for the gripper at an address."""
 
-class Hand:
+
+def _worker_for(host: str) -> GripperWorker:
+    return GripperWorker(RobotiqClient(host))
+
+
+class Gripper:
     """Owns the gripper worker; a cell without a gripper has a healthy stand-in."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_worker: WorkerFactory | None = None) -> None:
+        self._make_worker = make_worker or _worker_for
         self._worker: GripperWorker | None = None
-        self._wish: float | None = None
+        self._requested: float | None = None
         self._was_holding = False
 
     def connect(self, host: str) -> None:
         """Start to talk to the gripper; nothing moves."""
-        self._worker = GripperWorker(RobotiqClient(host))
+        self._worker = self._make_worker(host)
         self._worker.start()
 
     @property
@@ -35,8 +45,8 @@ class Hand:
 
     @property
     def closedness(self) -> float:
-        """The newest wish, 0 open .. 1 closed; open before the first."""
-        return self._wish or 0.0
+        """The newest request, 0 open .. 1 closed; open before the first."""
+        return self._requested or 0.0
 
     def activate(self) -> None:
         """Ask for activation; the report shows when it is done."""
@@ -44,30 +54,32 @@ class Hand:
             self._worker.activate()
 
     def close_to(self, closedness: float) -> None:
-        """Go to a closedness; the wish of before is not sent again."""
-        unchanged = self._wish is not None and abs(closedness - self._wish) < _SAME_CLOSEDNESS
+        """Go to a closedness; the same request is not sent twice."""
+        unchanged = (
+            self._requested is not None and abs(closedness - self._requested) < _SAME_CLOSEDNESS
+        )
         if self._worker is not None and not unchanged:
-            self._wish = closedness
+            self._requested = closedness
             self._worker.move(closedness)
 
     def open(self) -> None:
-        """Open, whatever was wished before."""
-        self._wish = None
+        """Open, whatever was requested before."""
+        self._requested = None
         self.close_to(0.0)
 
     def drop_unsent(self) -> None:
         """Forget what the gripper was not told yet: when it comes back it must stay still."""
         if self._worker is not None and self._worker.drop_unsent():
-            self._wish = None  # else the same wish would be taken for one that was carried out
+            self._requested = None  # else the same request would count as carried out
 
-    def begin_anew(self) -> None:
-        """An operator has seen to the gripper: forget wishes and what came of them."""
-        self._wish = None
+    def reset(self) -> None:
+        """An operator has checked the gripper: forget requests and what came of them."""
+        self._requested = None
         if self._worker is not None:
-            self._worker.forget_wish()
+            self._worker.forget_request()
 
     def has_lost_object(self) -> bool:
-        """Whether an object was held at the last look and is not now; once per loss."""
+        """Whether an object was held at the last poll and is not now; once per loss."""
         holding = self.report.holding
         # Opening on purpose is no loss.
         lost = self._was_holding and not holding and self.closedness > 0.5

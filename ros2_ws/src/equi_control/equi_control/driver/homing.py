@@ -1,4 +1,4 @@
-"""The way home: let go, up, over, down; one waypoint after the other.
+"""Homing: let go, up, over, down; one waypoint after the other.
 
 The arm may lean on something when it is sent home. Its first waypoint is where it really is, which
 takes the pressure off. Contact on the way makes the servo yield; the waypoint is then tried again,
@@ -7,20 +7,19 @@ and after a few contacts the way counts as blocked.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equi_control.driver.arm import Arm
 from equi_control.driver.config import DriverConfig
+from equi_control.servo.shared_state import ServoState
 
 FloatArray = NDArray[np.float64]
 
-_MOST_CONTACTS = 3
+_MAX_CONTACTS = 3
 
 
-class WayHome:
+class Homing:
     """Drives the arm through the waypoints; does nothing until started."""
 
     def __init__(self, arm: Arm, config: DriverConfig) -> None:
@@ -28,10 +27,10 @@ class WayHome:
         self._waypoints: list[FloatArray] = []
         self._contacts = 0
         self.blocked = ""
-        """What stopped the arm for good on the last way; empty if nothing did."""
+        """What stopped the arm for good last time; empty if nothing did."""
 
     @property
-    def is_under_way(self) -> bool:
+    def active(self) -> bool:
         """Whether waypoints are left."""
         return bool(self._waypoints)
 
@@ -47,29 +46,29 @@ class WayHome:
             np.array([home_x, home_y, travel_z, self._config.home_yaw_rad]),
             np.array([home_x, home_y, home_z, self._config.home_yaw_rad]),
         ]
-        self._arm.aim(self._waypoints[0])
+        self._arm.set_target(self._waypoints[0])
 
     def cancel(self) -> None:
-        """Forget the rest of the way; the caller brakes."""
+        """Forget the rest of the way; the caller decelerates."""
         self._waypoints = []
 
-    def advance(self, servo_state: Any) -> bool:
-        """Aim at the next waypoint when one is reached.
+    def advance(self, servo_state: ServoState) -> bool:
+        """Set the next waypoint when one is reached.
 
-        True when the way is over: the arm rests at home, or `blocked` says why not.
+        True when homing is over: the arm rests at home, or `blocked` says why not.
         """
         if not self._waypoints or not self._arm.arrived(servo_state):
             return False
-        if bool(servo_state["blocked"]):
+        if servo_state.blocked:
             self._contacts += 1
-            if self._contacts < _MOST_CONTACTS:
-                self._arm.aim(self._waypoints[0])
+            if self._contacts < _MAX_CONTACTS:
+                self._arm.set_target(self._waypoints[0])
                 return False
-            self.blocked, self._waypoints = str(servo_state["message"]), []
+            self.blocked, self._waypoints = servo_state.message, []
             return True
         if len(self._waypoints) == 1 and not self._arm.resting(servo_state):
             return False
         self._waypoints.pop(0)
         if self._waypoints:
-            self._arm.aim(self._waypoints[0])
+            self._arm.set_target(self._waypoints[0])
         return not self._waypoints

@@ -1,4 +1,4 @@
-"""Steps of an episode, one at a time: judged, moved, settled, gripped, reported.
+"""Steps of an episode, one at a time: checked, moved, settled, gripped, reported.
 
 A step moves the arm, lets it settle, then moves the gripper, in the order in which the policy was
 trained. Every command that comes in leaves as exactly one report.
@@ -7,13 +7,10 @@ trained. Every command that comes in leaves as exactly one report.
 from __future__ import annotations
 
 import time
-from typing import Any
-
-import numpy as np
 
 from equi_control.driver.arm import Arm
 from equi_control.driver.config import DriverConfig
-from equi_control.driver.gripper import Hand
+from equi_control.driver.gripper import Gripper
 from equi_control.driver.state import Fault, FaultCode, fault_of_code
 from equi_control.driver.steps import (
     RunningStep,
@@ -22,16 +19,17 @@ from equi_control.driver.steps import (
     refusal_of,
     report_of,
 )
+from equi_control.servo.shared_state import ServoState
 from equi_core.motion.safety import RobotInput, SafeCommand, StepCommand, filter_command
 
 _SETTLE_LIMIT_S = 1.0
 
 
 class StepRunner:
-    """Carries out steps on an arm and a hand; knows nothing of driver states."""
+    """Carries out steps on an arm and a gripper; knows nothing of driver states."""
 
-    def __init__(self, arm: Arm, hand: Hand, config: DriverConfig) -> None:
-        self._arm, self._hand, self._config = arm, hand, config
+    def __init__(self, arm: Arm, gripper: Gripper, config: DriverConfig) -> None:
+        self._arm, self._gripper, self._config = arm, gripper, config
         self._running: RunningStep | None = None
         self._next_step = 0
         self._start_yaw_rad: float | None = None
@@ -48,14 +46,14 @@ class StepRunner:
             self._start_yaw_rad = None
 
     def submit(self, command: StepCommand, refusal: str) -> tuple[list[StepReport], bool]:
-        """Judge a step and start it, unless the caller has a reason to refuse it.
+        """Check a step and start it, unless the caller has a reason to refuse it.
 
         Returns:
             Reports of what ended by it (refused, interrupted), and whether a step was started.
         """
         now_s = time.monotonic()
         servo_state = self._arm.streaming_state
-        refusal = refusal or self._out_of_place(command)
+        refusal = refusal or self._mismatch(command)
         if refusal or servo_state is None:
             return [self._refused(command, (refusal or "not_connected: no robot",), now_s)], False
         safe = self._filtered(command, servo_state, now_s)
@@ -65,38 +63,38 @@ class StepRunner:
         reports = self.interrupt("a newer command arrived")
         self._next_step = command.step_index + 1
         if self._start_yaw_rad is None:
-            self._start_yaw_rad = float(servo_state["commanded"][3])
+            self._start_yaw_rad = float(servo_state.commanded[3])
         self._running = RunningStep(
             command,
             safe,
-            np.array(servo_state["base_link_from_tcp"]),
+            servo_state.base_link_from_tcp,
             now_s,
             phase_since_s=now_s,
             reasons=list(reasons),
         )
-        self._arm.aim([*(safe.target_position_m or ()), safe.target_yaw_rad or 0.0])
+        self._arm.set_target([*(safe.target_position_m or ()), safe.target_yaw_rad or 0.0])
         return reports, True
 
-    def advance(self, servo_state: Any, now_s: float) -> StepReport | Fault | None:
-        """Look at the running step: its report if it has ended, a fault if the gripper hangs."""
+    def advance(self, servo_state: ServoState, now_s: float) -> StepReport | Fault | None:
+        """Poll the running step: its report if it has ended, a fault if the gripper hangs."""
         step = self._running
         if step is None:
             return None
         if step.motion_start_s is None and self._arm.departed(servo_state):
-            step.motion_start_s = float(servo_state["heartbeat_s"])
+            step.motion_start_s = servo_state.heartbeat_s
         if step.phase is StepPhase.MOVING and self._arm.arrived(servo_state):
-            if bool(servo_state["blocked"]):
+            if servo_state.blocked:
                 step.interrupted = True
-                step.reasons.append(f"blocked: {servo_state['message']}")
+                step.reasons.append(f"blocked: {servo_state.message}")
             step.enter(StepPhase.SETTLING, now_s)
         waited_s = now_s - step.phase_since_s
         settled = self._arm.resting(servo_state) or waited_s > _SETTLE_LIMIT_S
         if step.phase is StepPhase.SETTLING and settled:
-            self._hand.close_to(step.safe.executed.closedness)
+            self._gripper.close_to(step.safe.executed.closedness)
             step.enter(StepPhase.GRIPPING, now_s)
         if step.phase is StepPhase.GRIPPING:
-            report = self._hand.report
-            # A jam that was noticed since the faults were last looked at will end the step as one.
+            report = self._gripper.report
+            # A jam that was noticed since the faults were last checked will end the step as one.
             if report.settled and not report.jammed:
                 return self._finish(step, now_s)
             limit_s = self._config.gripper_timeout_s
@@ -113,28 +111,28 @@ class StepRunner:
         step.reasons.append(f"interrupted: {why}")
         return [self._finish(step, time.monotonic())]
 
-    def remark(self, reason: str) -> None:
+    def add_reason(self, reason: str) -> None:
         """Add a reason to the report of the running step."""
         if self._running is not None:
             self._running.reasons.append(reason)
 
-    def _filtered(self, command: StepCommand, servo_state: Any, now_s: float) -> SafeCommand:
-        commanded = servo_state["commanded"]
+    def _filtered(self, command: StepCommand, servo_state: ServoState, now_s: float) -> SafeCommand:
+        commanded = servo_state.commanded
         return filter_command(
             command,
             RobotInput(
                 commanded[:3],
                 commanded[3],
-                servo_state["base_link_from_tcp"][:3, 3],
-                self._hand.closedness,
-                float(servo_state["state_age_s"]) + now_s - float(servo_state["heartbeat_s"]),
+                servo_state.position_m,
+                self._gripper.closedness,
+                servo_state.state_age_s + now_s - servo_state.heartbeat_s,
                 self._next_step - 1,
                 self._start_yaw_rad,
             ),
             self._config.servo.limits,
         )
 
-    def _out_of_place(self, command: StepCommand) -> str:
+    def _mismatch(self, command: StepCommand) -> str:
         """Why a command does not belong here and now; empty if it does."""
         if command.episode_id != self.episode_id:
             return (
@@ -153,14 +151,14 @@ class StepRunner:
     def _finish(self, step: RunningStep, now_s: float) -> StepReport:
         self._running = None
         self.executed_steps += 1
-        return report_of(step, self._arm.measured_pose, self._hand.report, now_s)
+        return report_of(step, self._arm.measured_pose, self._gripper.report, now_s)
 
     def _refused(self, command: StepCommand, reasons: tuple[str, ...], now_s: float) -> StepReport:
         return refusal_of(
             command,
             reasons,
-            self._hand.closedness,
+            self._gripper.closedness,
             self._arm.measured_pose,
-            self._hand.report,
+            self._gripper.report,
             now_s,
         )

@@ -118,7 +118,7 @@ class RobotiqClient:
         """Start to move to a closedness, 0 open .. 1 closed; returns when the request is taken.
 
         Args:
-            closedness: wished closedness.
+            closedness: requested closedness.
             speed: 0 (20 mm/s) to 255 (150 mm/s).
             force: 0 (20 N) to 255 (235 N).
         """

@@ -1,4 +1,4 @@
-"""A thread that owns the gripper: polls it, carries out the newest wish, says when it is gone.
+"""A thread that owns the gripper: polls it, carries out the newest request, says when it is gone.
 
 The gripper's port is slow and may block; the driver must not. The worker holds the last status,
 and a lost gripper shows as `connected = False` with the reason, never as an old `holding`.
@@ -33,7 +33,7 @@ class GripperReport:
     opening: float = 1.0
     holding: bool = False
     settled: bool = False
-    """The newest wish has been carried out, or stopped by an object."""
+    """The newest request has been carried out, or stopped by an object."""
     jammed: bool = False
     """The fingers did not move at all, and it was no object that kept them from it."""
     fault: int = 0
@@ -50,11 +50,11 @@ class GripperWorker:
         self._stop = threading.Event()
         self._report = GripperReport()
         self._activate = False
-        self._wish: tuple[int, float] | None = None
+        self._request: tuple[int, float] | None = None
         """Number and closedness of what is to be sent next."""
-        self._wish_number = 0
+        self._request_number = 0
         self._sent: float | None = None
-        """The closedness that was sent last: a jam is judged by it."""
+        """The closedness that was sent last: a jam is detected by it."""
         self._sent_from: float | None = None
         self._sent_s = 0.0
         self._thread = threading.Thread(target=self._run, name="gripper", daemon=True)
@@ -83,10 +83,10 @@ class GripperWorker:
         self._wake.set()
 
     def move(self, closedness: float) -> None:
-        """Ask for a closedness; replaces an older wish."""
+        """Ask for a closedness; replaces an older request."""
         with self._lock:
-            self._wish_number += 1
-            self._wish = (self._wish_number, closedness)
+            self._request_number += 1
+            self._request = (self._request_number, closedness)
             self._report = replace(self._report, settled=False)
         self._wake.set()
 
@@ -96,18 +96,18 @@ class GripperWorker:
         What was sent is remembered: fingers that did not obey are still jammed.
 
         Returns:
-            Whether a wish to move was dropped.
+            Whether a request to move was dropped.
         """
         with self._lock:
-            dropped = self._wish is not None
-            self._wish = None
+            dropped = self._request is not None
+            self._request = None
             self._activate = False
         return dropped
 
-    def forget_wish(self) -> None:
-        """Forget the newest wish and what came of it: a person has seen to the gripper."""
+    def forget_request(self) -> None:
+        """Forget the newest request and what came of it: a person has checked the gripper."""
         with self._lock:
-            self._wish = None
+            self._request = None
             self._sent = None
             self._sent_from = None
             self._report = replace(self._report, jammed=False)
@@ -119,7 +119,7 @@ class GripperWorker:
             except GripperError as error:
                 self._lose(str(error))
             except Exception as error:
-                # A dead thread would leave the last report standing, with an object in the hand.
+                # A dead thread would leave the last report in place, with an object held.
                 _LOG.exception("gripper worker failed")
                 self._lose(f"gripper worker failed: {error}")
         self._client.close()
@@ -138,26 +138,26 @@ class GripperWorker:
                 with self._lock:
                     self._activate = False
             with self._lock:
-                wish = self._wish
-            if wish is not None:
-                self._send(wish)
+                request = self._request
+            if request is not None:
+                self._send(request)
             self._publish(self._client.status())
             self._wake.wait(_POLL_S)
             self._wake.clear()
 
-    def _send(self, wish: tuple[int, float]) -> None:
+    def _send(self, request: tuple[int, float]) -> None:
         opening = self._client.status().opening
-        if self._wish != wish:
+        if self._request != request:
             return  # dropped or replaced while the gripper answered
-        self._client.move(wish[1])
+        self._client.move(request[1])
         with self._lock:
-            self._sent, self._sent_from, self._sent_s = wish[1], opening, time.monotonic()
-            if self._wish == wish:
-                self._wish = None
+            self._sent, self._sent_from, self._sent_s = request[1], opening, time.monotonic()
+            if self._request == request:
+                self._request = None
 
     def _publish(self, status: GripperStatus) -> None:
         with self._lock:
-            carried_out = self._wish is None
+            carried_out = self._request is None
             stuck = carried_out and self._is_stuck(status)
             jammed = stuck and time.monotonic() - self._sent_s > _JAM_GRACE_S
             if jammed and not self._report.jammed:

@@ -1,4 +1,4 @@
-"""One reading of the robot and the verdict on it: may the arm be driven, and if not, why.
+"""One reading of the robot and what follows from it: may the arm be driven, and if not, why.
 
 Plain data, without the library that fetches it.
 """

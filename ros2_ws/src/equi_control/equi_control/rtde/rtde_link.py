@@ -3,7 +3,7 @@
 Rotation vectors, the controller's `base` frame and the library's habits stop here. The library
 keeps returning True and the last values for ever after a loss, so nothing it says is believed by
 itself: a reading carries the age of the controller's clock, both connections, the program's state
-and the safety bits, and `problem_of` turns them into one verdict.
+and the safety bits, and `problem_of` reduces them to one code.
 
 Objects of the library are never reused after a loss: a new link is a new `RtdeLink`.
 """
@@ -21,8 +21,8 @@ import rtde_receive
 from numpy.typing import ArrayLike, NDArray
 
 from equi_control.rtde.config import LinkConfig, LinkError, LinkLostError
-from equi_control.rtde.prompt_sockets import send_at_once
 from equi_control.rtde.robot_reading import ADVICE, Problem, Reading, problem_of
+from equi_control.rtde.tcp_nodelay import set_tcp_nodelay
 from equi_core.geometry import matrix_to_ur_pose, ur_pose_to_matrix
 
 __all__ = ["LinkConfig", "LinkError", "LinkLostError", "RtdeLink"]
@@ -80,7 +80,7 @@ class RtdeLink:
             if listen_only:
                 return
             self._control = rtde_control.RTDEControlInterface(config.host)
-            if send_at_once(config.host, _RTDE_PORT) == 0:
+            if set_tcp_nodelay(config.host, _RTDE_PORT) == 0:
                 raise LinkError(
                     "the library's connection was not found among the files of this process; "
                     "poses would be held back by the network (is this Linux?)"
@@ -131,7 +131,7 @@ class RtdeLink:
         twist = np.array(receive.getActualTCPSpeed())
         wrench = np.array(receive.getActualTCPForce())
         for vector in (twist, wrench):
-            # base_link is the controller's base turned by half a turn about z.
+            # base_link is the controller's base rotated by 180 degrees about z.
             vector[[0, 1, 3, 4]] *= -1.0
         return Reading(
             base_link_from_tcp=ur_pose_to_matrix(receive.getActualTCPPose()),

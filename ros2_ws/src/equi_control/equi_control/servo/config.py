@@ -24,4 +24,4 @@ class ServoConfig:
     max_tilt_rad: float = 0.2
     """A tool tilted further than this from straight down is not taken over [rad]."""
     realtime_priority: int = 5
-    """Real-time priority wished for the process; ignored without permission."""
+    """Real-time priority requested for the process; ignored without permission."""

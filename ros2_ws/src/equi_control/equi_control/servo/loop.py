@@ -26,14 +26,14 @@ from equi_control.rtde.robot_reading import Problem, Reading, problem_of
 from equi_control.rtde.rtde_link import LinkError, RtdeLink
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.cycle_clock import CycleClock
-from equi_control.servo.shared_state import Phase, SharedState
+from equi_control.servo.shared_state import Phase, ServoState, SharedState
 from equi_control.servo.streamer import Streamer, TakeOverError
 from equi_core.motion.realtime import raise_priority
 
 _LOG = logging.getLogger(__name__)
 
 # Commands to the robot during shutdown may hang in the library: after this the kernel ends us.
-_LAST_WORDS_S = 3.0
+_SHUTDOWN_LIMIT_S = 3.0
 # An orderly end brakes along the trajectory first, for at most this long.
 _ORDERLY_END_S = 1.0
 # Wake up this long before the controller's next cycle is due, and look for it from then on.
@@ -54,11 +54,11 @@ def run_servo(config: ServoConfig, commands: Connection, state: SharedState) -> 
     try:
         _ServoLoop(link, config, commands, state).run()
     except SystemExit:
-        state.write(phase=Phase.ENDED, message="asked to end")
+        state.write_end(Phase.ENDED, "asked to end")
     except LinkError as error:
-        state.write(phase=Phase.FAULTED, problem=error.problem.value, message=str(error))
+        state.write_end(Phase.FAULTED, str(error), error.problem.value)
     except Exception as error:
-        state.write(phase=Phase.FAULTED, problem="internal", message=f"{error}")
+        state.write_end(Phase.FAULTED, f"{error}", "internal")
         _LOG.exception("servo process failed")
     finally:
         _end(link, state)
@@ -68,8 +68,8 @@ def _end(link: RtdeLink, state: SharedState) -> None:
     """Stop the arm if it can be reached; then leave without waiting for the library."""
     # The default action of SIGALRM ends the process even while a library call holds Python's lock.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, _LAST_WORDS_S)
-    lost = str(state.read()["problem"]) == Problem.CONNECTION_LOST.value
+    signal.setitimer(signal.ITIMER_REAL, _SHUTDOWN_LIMIT_S)
+    lost = state.read().problem == Problem.CONNECTION_LOST.value
     if not lost:
         link.stop()
     os._exit(0)
@@ -103,7 +103,7 @@ class _ServoLoop:
 
     def run(self) -> None:
         """Connect, then serve until a problem or the end."""
-        self._state.write(phase=Phase.CONNECTING, heartbeat_s=time.monotonic())
+        self._state.write(ServoState(heartbeat_s=time.monotonic()))
         self._link.open()
         self._period_s = 1.0 / self._link.rate_hz
         self._clock = CycleClock(self._period_s)
@@ -114,7 +114,7 @@ class _ServoLoop:
             fresh = self._link.wait_for_cycle(answered_s, timeout_s=self._period_s)
             arrived_s = time.monotonic()
             self._late_cycles += arrived_s - deadline_s > self._period_s / 2
-            self._take_commands()
+            self._receive_commands()
             if self._ended():
                 return
             reading = self._link.read()
@@ -134,12 +134,12 @@ class _ServoLoop:
                 return
             self._publish(reading, Phase.IDLE if self._streamer is None else Phase.STREAMING)
 
-    def _take_commands(self) -> None:
+    def _receive_commands(self) -> None:
         if self._end_by_s is not None:
             return
         try:
             while self._commands.poll():
-                self._obey(self._commands.recv())
+                self._handle(self._commands.recv())
         except (EOFError, OSError):
             self._begin_end("the driver is gone")
 
@@ -148,18 +148,18 @@ class _ServoLoop:
         self._message = why
         self._end_by_s = time.monotonic() + _ORDERLY_END_S
         if self._streamer is not None:
-            self._streamer.brake()
+            self._streamer.decelerate()
 
     def _ended(self) -> bool:
         if self._end_by_s is None:
             return False
         at_rest = self._streamer is None or self._streamer.finished
         if at_rest or time.monotonic() > self._end_by_s:
-            self._state.write(phase=Phase.ENDED, message=self._message)
+            self._state.write_end(Phase.ENDED, self._message)
             return True
         return False
 
-    def _obey(self, command: tuple[Any, ...]) -> None:
+    def _handle(self, command: tuple[Any, ...]) -> None:
         name, *arguments = command
         if name == "end":
             self._begin_end("asked to end")
@@ -170,14 +170,14 @@ class _ServoLoop:
         elif name == "target":
             self._target_number, target = int(arguments[0]), arguments[1]
             self._blocked = False
-            self._streamer.aim(target)
-        elif name == "brake":
-            self._streamer.brake()
+            self._streamer.set_target(target)
+        elif name == "decelerate":
+            self._streamer.decelerate()
 
     def _take_over(self) -> None:
-        """Start streaming at the measured pose, whatever was wished before.
+        """Start streaming at the measured pose, whatever was requested before.
 
-        A tool that points straight down stays where it is. A tilted one is slowly turned upright
+        A tool that points straight down stays where it is. A tilted one is slowly uprighted
         about the TCP, which counts as motion.
         """
         if self._streamer is not None:
@@ -195,7 +195,7 @@ class _ServoLoop:
 
     def _stream(self, streamer: Streamer, reading: Reading, *, fresh: bool) -> Problem:
         """Send one pose; a refusal is turned into the problem that explains it."""
-        self._notice_contact(streamer, reading)
+        self._detect_contact(streamer, reading)
         is_new = fresh and self._clock.may_send(reading.controller_time_s)
         if is_new:
             if self._clock.paused:
@@ -204,7 +204,7 @@ class _ServoLoop:
         else:
             self._repeated_cycles += 1
         if not self._link.servo(streamer.pose, self._period_s):
-            return self._explanation()
+            return self._refusal_cause()
         now_s = time.monotonic()
         if is_new:
             self._clock.handed_over(now_s)
@@ -220,7 +220,7 @@ class _ServoLoop:
         if gap_s > 1.0 / self._config.link.watchdog_hz:
             self._starved_s = now_s
 
-    def _explanation(self) -> Problem:
+    def _refusal_cause(self) -> Problem:
         """Why the controller refused: the reading that says so may be a cycle or two behind."""
         until_s = time.monotonic() + _EXPLANATION_S
         while time.monotonic() < until_s:
@@ -231,7 +231,7 @@ class _ServoLoop:
             time.sleep(self._period_s / 2)
         return Problem.PROGRAM_STOPPED
 
-    def _notice_contact(self, streamer: Streamer, reading: Reading) -> None:
+    def _detect_contact(self, streamer: Streamer, reading: Reading) -> None:
         if self._blocked or streamer.trajectory.finished:
             return
         lag_m = float(
@@ -259,28 +259,30 @@ class _ServoLoop:
         self._cycles += 1
         streamer = self._streamer
         self._state.write(
-            heartbeat_s=time.monotonic(),
-            cycles=self._cycles,
-            phase=phase,
-            problem=problem,
-            message=self._message,
-            period_s=self._period_s,
-            base_link_from_tcp=reading.base_link_from_tcp,
-            twist=reading.twist,
-            wrench=reading.wrench,
-            joints_rad=reading.joints_rad,
-            joint_speeds_rad_s=reading.joint_speeds_rad_s,
-            state_age_s=reading.age_s,
-            robot_mode=reading.robot_mode,
-            safety_mode=reading.safety_mode,
-            commanded=np.zeros(4) if streamer is None else streamer.commanded,
-            target_number=self._target_number,
-            finished=streamer is None or streamer.finished,
-            blocked=self._blocked,
-            worst_gap_s=self._worst_gap_s,
-            late_cycles=self._late_cycles,
-            repeated_cycles=self._repeated_cycles,
-            guard_trips=0 if streamer is None else streamer.guard_trips,
+            ServoState(
+                heartbeat_s=time.monotonic(),
+                cycles=self._cycles,
+                phase=phase,
+                problem=problem,
+                message=self._message,
+                period_s=self._period_s,
+                base_link_from_tcp=reading.base_link_from_tcp,
+                twist=reading.twist,
+                wrench=reading.wrench,
+                joints_rad=reading.joints_rad,
+                joint_speeds_rad_s=reading.joint_speeds_rad_s,
+                state_age_s=reading.age_s,
+                robot_mode=reading.robot_mode,
+                safety_mode=reading.safety_mode,
+                commanded=np.zeros(4) if streamer is None else streamer.commanded,
+                target_number=self._target_number,
+                finished=streamer is None or streamer.finished,
+                blocked=self._blocked,
+                worst_gap_s=self._worst_gap_s,
+                late_cycles=self._late_cycles,
+                repeated_cycles=self._repeated_cycles,
+                guard_trips=0 if streamer is None else streamer.guard_trips,
+            )
         )
 
 

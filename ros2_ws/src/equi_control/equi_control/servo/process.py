@@ -1,4 +1,4 @@
-"""The servo process as its parent sees it: start, command, look, end; notices when it hangs."""
+"""The servo process as its parent sees it: start, command, poll, end; notices when it hangs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.loop import run_servo
-from equi_control.servo.shared_state import Phase, SharedState
+from equi_control.servo.shared_state import Phase, ServoState, SharedState
 
 
 class ServoProcess:
@@ -39,13 +39,13 @@ class ServoProcess:
         """Process id."""
         return self._process.pid
 
-    def state(self) -> Any:
+    def state(self) -> ServoState:
         """Newest shared state."""
         return self._state.read()
 
     def silence_s(self) -> float:
         """Time since the process last gave a sign of life [s]."""
-        return time.monotonic() - max(float(self.state()["heartbeat_s"]), self._started_s)
+        return time.monotonic() - max(self.state().heartbeat_s, self._started_s)
 
     @property
     def alive(self) -> bool:
@@ -57,12 +57,12 @@ class ServoProcess:
         self._send("activate")
 
     def move_to(self, number: int, target: ArrayLike) -> None:
-        """Aim at a pose (4,): x, y, z [m], yaw [rad] in base_link."""
+        """Set the target pose (4,): x, y, z [m], yaw [rad] in base_link."""
         self._send("target", number, [float(value) for value in np.asarray(target)])
 
-    def brake(self) -> None:
+    def decelerate(self) -> None:
         """Stop on the way, within the caps."""
-        self._send("brake")
+        self._send("decelerate")
 
     def end(self, timeout_s: float = 4.0) -> None:
         """Let it stop the arm and end; kill it if it does not (the robot's watchdog stops it)."""
@@ -80,7 +80,7 @@ class ServoProcess:
     @property
     def phase(self) -> Phase:
         """Phase of its life."""
-        return Phase(int(self.state()["phase"]))
+        return self.state().phase
 
     def _send(self, *command: Any) -> None:
         try:

@@ -1,8 +1,9 @@
 """The servo process's state in shared memory: written by one process, read by another.
 
-A counter is odd while the writer is at work; a reader that saw it odd or changing reads again. It
-does so for a short time only: a writer that died or was stopped in mid-write must not take its
-reader with it. What it knew before is then returned, and its age shows in the heartbeat.
+`ServoState` is the only view of it: a typed, immutable snapshot. A counter is odd while the writer
+is at work; a reader that saw it odd or changing reads again. It does so for a short time only: a
+writer that died or was stopped in mid-write must not take its reader with it. What it knew before
+is then returned, and its age shows in the heartbeat.
 """
 
 from __future__ import annotations
@@ -10,42 +11,16 @@ from __future__ import annotations
 import enum
 import multiprocessing
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
 
 _READ_LIMIT_S = 0.02
 """A write takes some ten microseconds; a writer that is not done by then has stopped."""
 _RETRY_S = 0.0001
-
-_FIELDS = np.dtype(
-    [
-        ("counter", "i8"),
-        ("heartbeat_s", "f8"),
-        ("cycles", "i8"),
-        ("phase", "i4"),
-        ("problem", "U24"),
-        ("message", "U400"),
-        ("period_s", "f8"),
-        ("base_link_from_tcp", "f8", (4, 4)),
-        ("twist", "f8", 6),
-        ("wrench", "f8", 6),
-        ("joints_rad", "f8", 6),
-        ("joint_speeds_rad_s", "f8", 6),
-        ("state_age_s", "f8"),
-        ("robot_mode", "i4"),
-        ("safety_mode", "i4"),
-        ("commanded", "f8", 4),
-        ("target_number", "i8"),
-        ("finished", "?"),
-        ("blocked", "?"),
-        ("worst_gap_s", "f8"),
-        ("late_cycles", "i8"),
-        ("repeated_cycles", "i8"),
-        ("guard_trips", "i8"),
-    ],
-    align=True,
-)
 
 
 class Phase(enum.IntEnum):
@@ -58,42 +33,119 @@ class Phase(enum.IntEnum):
     ENDED = 4
 
 
+class ServoState(NamedTuple):
+    """What the servo process knows and does, as of one cycle."""
+
+    heartbeat_s: float = 0.0
+    """Monotonic time of the cycle [s]."""
+    cycles: int = 0
+    """Cycles so far; 0 before the first contact with the robot."""
+    phase: Phase = Phase.CONNECTING
+    problem: str = "none"
+    """Code of what went wrong: a value of `Problem`, "watchdog" or "internal"."""
+    message: str = ""
+    period_s: float = 0.0
+    """Time between two cycles of the controller [s]."""
+    base_link_from_tcp: FloatArray = np.zeros((4, 4))
+    """Measured pose (4, 4)."""
+    twist: FloatArray = np.zeros(6)
+    """Measured linear [m/s] and angular [rad/s] velocity (6,) of the TCP."""
+    wrench: FloatArray = np.zeros(6)
+    """Force [N] and torque [N m] (6,) on the TCP."""
+    joints_rad: FloatArray = np.zeros(6)
+    joint_speeds_rad_s: FloatArray = np.zeros(6)
+    state_age_s: float = 0.0
+    """Age of the measurement at the heartbeat [s]."""
+    robot_mode: int = 0
+    safety_mode: int = 0
+    commanded: FloatArray = np.zeros(4)
+    """Commanded pose (4,): x, y, z [m], yaw [rad] in base_link; zero while nothing is driven."""
+    target_number: int = 0
+    """Number of the newest target that was taken up."""
+    finished: bool = False
+    """Whether the arm is commanded to rest."""
+    blocked: bool = False
+    """Whether contact kept the arm from its newest target."""
+    worst_gap_s: float = 0.0
+    late_cycles: int = 0
+    repeated_cycles: int = 0
+    guard_trips: int = 0
+
+    @property
+    def position_m(self) -> FloatArray:
+        """Measured TCP position (3,) in base_link [m]."""
+        return self.base_link_from_tcp[:3, 3]
+
+    @property
+    def has_measured(self) -> bool:
+        """Whether the robot has been heard at all."""
+        return self.cycles > 0
+
+
+_COUNTER = np.dtype("i8")
+_TYPES = {int: "i8", float: "f8", bool: "?", Phase: "i8"}
+_TEXT_LENGTHS = {"problem": 24, "message": 400}
+
+
+def _record_type() -> np.dtype[np.void]:
+    """Memory layout: the counter, then the fields of ServoState by their defaults."""
+    fields: list[tuple[Any, ...]] = [("counter", _COUNTER)]
+    for name, default in ServoState._field_defaults.items():
+        if isinstance(default, np.ndarray):
+            fields.append((name, default.dtype, default.shape))
+        else:
+            length = _TEXT_LENGTHS.get(name)
+            fields.append((name, f"U{length}" if length else _TYPES[type(default)]))
+    return np.dtype(fields, align=True)
+
+
+_RECORD = _record_type()
+
+
 class SharedState:
     """One record in shared memory; picklable into a spawned process."""
 
     def __init__(self, context: Any = None) -> None:
         maker = context or multiprocessing.get_context("spawn")
-        self._memory = maker.RawArray("b", _FIELDS.itemsize)
-        self._known: Any = np.zeros(1, dtype=_FIELDS)[0]
+        self.__setstate__(maker.RawArray("b", _RECORD.itemsize))
 
-    @property
-    def _record(self) -> Any:
-        return np.frombuffer(self._memory, dtype=_FIELDS, count=1)
+    def __getstate__(self) -> Any:
+        # The views of it would be sent as copies.
+        return self._memory
 
-    def write(self, **values: Any) -> None:
-        """Change some fields at once; one writer only.
+    def __setstate__(self, memory: Any) -> None:
+        self._memory = memory
+        self._record: NDArray[np.void] = np.frombuffer(memory, dtype=_RECORD, count=1)
+        self._counter: NDArray[np.int64] = self._record["counter"]
+        self._known = ServoState()
+
+    def write(self, state: ServoState) -> None:
+        """Publish a whole state; one writer only.
 
         An exception (a signal, a value that does not fit) may have ended the last write half way:
         its odd counter is kept, and this write completes it.
         """
-        record = self._record
-        record["counter"] |= 1
-        for name, value in values.items():
-            record[name] = value
-        record["counter"] += 1
+        self._counter |= 1
+        self._record[0] = (self._counter[0], *state)
+        self._counter += 1
 
-    def read(self) -> Any:
-        """A consistent copy of the record (numpy void with named fields).
+    def write_end(self, phase: Phase, message: str, problem: str | None = None) -> None:
+        """Change the phase and say why, leaving everything else as it was last published."""
+        self._counter |= 1
+        self._record["phase"], self._record["message"] = phase, message
+        if problem is not None:
+            self._record["problem"] = problem
+        self._counter += 1
 
-        The newest one; or, if the writer has stopped in mid-write, the newest that was read.
-        """
-        record = self._record
+    def read(self) -> ServoState:
+        """The newest state; if the writer has stopped in mid-write, the newest that was read."""
         deadline_s = time.monotonic() + _READ_LIMIT_S
         while True:
-            before = int(record["counter"][0])
-            copy = record.copy()
-            if before % 2 == 0 and int(record["counter"][0]) == before:
-                self._known = copy[0]
+            before = int(self._counter[0])
+            copy = self._record.copy()
+            if before % 2 == 0 and int(self._counter[0]) == before:
+                _, heartbeat_s, cycles, phase, *others = copy[0].item()
+                self._known = ServoState(heartbeat_s, cycles, Phase(phase), *others)
                 return self._known
             if time.monotonic() > deadline_s:
                 return self._known

@@ -71,12 +71,12 @@ class Streamer:
         upright = self._time_s >= self._uprighting_s
         return self.trajectory.finished and (upright or (self._held and self._pace == 0.0))
 
-    def aim(self, target: ArrayLike) -> None:
+    def set_target(self, target: ArrayLike) -> None:
         """Move to a pose (4,): x, y, z [m], yaw [rad] in base_link, with the tool upright."""
         self._held = False
         self.trajectory.retarget(target)
 
-    def brake(self) -> None:
+    def decelerate(self) -> None:
         """Stop on the way, within the caps, uprighting included; the next target ends that."""
         self._held = True
         self.trajectory.stop()
@@ -108,7 +108,7 @@ class Streamer:
         self.pose = pose
 
     def resume_from_rest(self) -> None:
-        """Go on to the same target, but speed up from rest: the stream had stood still."""
+        """Go on to the same target, but speed up from rest: the stream had paused."""
         self.trajectory.resume_from_rest()
 
     def yield_to_contact(self, measured: FloatArray) -> None:

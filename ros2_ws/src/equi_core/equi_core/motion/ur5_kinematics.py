@@ -37,7 +37,7 @@ D5_M = 0.09465
 D6_M = 0.0823
 
 JOINT_LIMIT_RAD = 2.0 * math.pi
-"""Every joint turns one full turn to either side of zero."""
+"""Every joint rotates by one full turn to either side of zero."""
 JOINT_SPEED_LIMIT_RAD_S = math.pi
 HOME_RAD: tuple[float, ...] = (0.0, -math.pi / 2, math.pi / 2, -math.pi / 2, -math.pi / 2, 0.0)
 """Elbow up, tool pointing down, far from every singularity: names the branch that we drive in."""
@@ -49,7 +49,8 @@ _SMALL = 1e-9
 
 def forward(joints_rad: ArrayLike) -> FloatArray:
     """Pose `base_link_from_tool0` (4, 4) of a joint vector (6,)."""
-    return link_frames(joints_rad)[5]
+    base_link_from_tool0: FloatArray = link_frames(joints_rad)[5]
+    return base_link_from_tool0
 
 
 def link_frames(joints_rad: ArrayLike) -> FloatArray:

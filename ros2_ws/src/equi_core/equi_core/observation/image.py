@@ -4,8 +4,8 @@ Training and the robot both end here. The simulator brings heights from its ray 
 brings points from its cameras; from there on the image is drawn by the same lines of code.
 
 Image axes: rows grow with base_link +x (downwards), columns with +y (to the right), the TCP lies
-at the centre (between pixels). The view does not turn with the gripper; the drawn fingers do. So a
-counter-clockwise quarter turn of the world is `np.rot90(image, 1, axes=(-2, -1))`.
+at the centre (between pixels). The view does not rotate with the gripper; the drawn fingers do. A
+counter-clockwise rotation of the world by 90 degrees is `np.rot90(image, 1, axes=(-2, -1))`.
 
 Channel 0 is depth [m]: virtual camera height minus surface height, never below 0. The robot itself
 is not part of the height map; its two fingers are drawn at depth 0. Channel 1 is the holding flag.
@@ -20,8 +20,8 @@ from equi_core.contract import ImageSpec
 
 FloatImage = NDArray[np.float32]
 
-# Decides a pixel centre that lies on a drawn edge the same way after a quarter turn, whose sine
-# and cosine carry rounding of about 1e-16.
+# Decides a pixel centre that lies on a drawn edge the same way after a rotation by 90 degrees,
+# whose sine and cosine carry rounding of about 1e-16.
 _EDGE_TOLERANCE_M = 1e-9
 
 
@@ -116,11 +116,12 @@ def finger_mask(yaw_rad: float, opening: float, image: ImageSpec) -> NDArray[np.
     along_m = np.abs(x * np.cos(yaw_rad) + y * np.sin(yaw_rad))
     across_m = np.abs(y * np.cos(yaw_rad) - x * np.sin(yaw_rad))
     pad_m = float(np.clip(opening, 0.0, 1.0)) * image.max_opening_m / 2
-    return (
+    mask: NDArray[np.bool_] = (
         (along_m >= pad_m - _EDGE_TOLERANCE_M)
         & (along_m <= pad_m + image.finger_thickness_m + _EDGE_TOLERANCE_M)
         & (across_m <= image.finger_width_m / 2 + _EDGE_TOLERANCE_M)
     )
+    return mask
 
 
 def goal_pad_mask(goal_from_tcp_m: ArrayLike, image: ImageSpec) -> NDArray[np.bool_]:
@@ -132,7 +133,8 @@ def goal_pad_mask(goal_from_tcp_m: ArrayLike, image: ImageSpec) -> NDArray[np.bo
     centres = pixel_centres_m(image)
     rows = np.abs(centres - goal[0]) <= reach_m
     columns = np.abs(centres - goal[1]) <= reach_m
-    return rows[:, None] & columns[None, :]
+    mask: NDArray[np.bool_] = rows[:, None] & columns[None, :]
+    return mask
 
 
 def _position(tcp_position_m: ArrayLike) -> NDArray[np.float64]:

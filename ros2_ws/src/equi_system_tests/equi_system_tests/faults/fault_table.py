@@ -75,7 +75,7 @@ def _latched(
         if fault is None:
             raise RigError("state FAULT without a fault")
         rig.wait_for_standstill()
-        holding = rig.driver.gripper.holding
+        holding = rig.driver.gripper_report.holding
         travel = travel_after(rig.recorded(), instant_s)
         jump_mm = resume_motion_mm(rig)
         rig.begin_episode(f"after {name}")
@@ -149,7 +149,7 @@ def _packages_lost(rig: Rig) -> FaultResult:
     rows = rig.recorded()
     travel = travel_after(rows, instant_s)
     completed = [report.outcome for report in reports] == [Outcome.COMPLETED] * 2
-    period_s = float(rig.driver.last["period_s"])
+    period_s = rig.servo_state.period_s
     kept = keeps_caps(stream_metrics(rows, period_s), rig.config.servo.limits)
     observed = f"{rig.driver.state.name}, steps {'completed' if completed else 'NOT completed'}"
     return FaultResult(
@@ -179,14 +179,14 @@ def _object_lost(arm: str) -> FaultResult:
         rig.finish_step()
         rig.submit((0.0, 0.0, 0.05), closedness=1.0)
         rig.finish_step()
-        held = rig.driver.gripper.holding
+        held = rig.driver.gripper_report.holding
         rig.record()
         rig.submit((-0.05, 0.0, 0.05), closedness=1.0)
         rig.until_fast()
         instant_s = time.monotonic()
         rig.emulator.api.request("lose_object")
         rig.finish_step()
-        rig.until(lambda: not rig.driver.gripper.holding, "holding turns false")
+        rig.until(lambda: not rig.driver.gripper_report.holding, "holding turns false")
         rig.wait_for_standstill()
         travel = travel_after(rig.recorded(), instant_s)
         reported = "object_lost" in rig.driver.notice

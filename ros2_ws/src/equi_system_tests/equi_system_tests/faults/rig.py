@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from equi_control.driver.state import DriverState
 from equi_control.driver.steps import StepReport
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
-from equi_control.servo.shared_state import Phase
+from equi_control.servo.shared_state import Phase, ServoState
 from equi_core.motion.safety import SafetyLimits, StepCommand
 from ur_emulator.constants import Ports
 from ur_emulator.launching import EmulatorProcess
@@ -116,14 +115,9 @@ class Rig:
         self.driver.connect()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.driver.close()
-        self.emulator.__exit__(None, None, None)
+        self.emulator.__exit__()
 
     def until(self, condition: Callable[[], bool], what: str) -> list[StepReport]:
         """Poll the driver until a condition holds; raises if it never does."""
@@ -143,7 +137,7 @@ class Rig:
 
     def take_over(self) -> None:
         """Connect, activate, go home and begin an episode."""
-        self.until(lambda: self._phase() is Phase.IDLE, "connected")
+        self.until(lambda: self.servo_state.phase is Phase.IDLE, "connected")
         self.driver.activate()
         self.until(lambda: self.driver.state is DriverState.HOLD, "the driver holds the arm")
         self.driver.go_home()
@@ -188,7 +182,7 @@ class Rig:
             raise StoppedTooSoonError(f"stopped before the fault: {self.driver.fault.reason}")
 
     def _is_fast(self) -> bool:
-        return float(np.linalg.norm(self.driver.last["twist"][:3])) > _FAST_M_S
+        return float(np.linalg.norm(self.servo_state.twist[:3])) > _FAST_M_S
 
     def record(self) -> None:
         """Start a new recording at the controller."""
@@ -245,7 +239,7 @@ class Rig:
             client.sendall(command.encode() + b"\n")
             return reader.readline().strip()
 
-    def _phase(self) -> Phase:
-        return (
-            Phase.CONNECTING if self.driver.last is None else Phase(int(self.driver.last["phase"]))
-        )
+    @property
+    def servo_state(self) -> ServoState:
+        """The servo process's state at the last poll."""
+        return self.driver.servo_state or ServoState()

@@ -53,8 +53,8 @@ def run(options: list[str]) -> dict[str, object]:
         stalls = monitor.finish()
         rows = rig.recorded()
         loop = rig.emulator.api.status()["loop"]
-        servo = rig.driver.last
-        period_s = float(servo["period_s"])
+        servo = rig.servo_state
+        period_s = servo.period_s
         metrics = stream_metrics(rows, period_s)
         gaps = gaps_longer_than(rows, MAX_GAP_PERIODS * period_s)
         # What is left of a gap while every processor was scheduled is the program's own.
@@ -70,8 +70,8 @@ def run(options: list[str]) -> dict[str, object]:
         "speed_cap_m_s": limits.max_speed_m_s,
         "acceleration_cap_m_s2": limits.max_acceleration_m_s2,
         "caps_kept": keeps_caps(metrics, limits),
-        "repeated_cycles": int(servo["repeated_cycles"]),
-        "driver_worst_gap_ms": float(servo["worst_gap_s"]) * 1e3,
+        "repeated_cycles": servo.repeated_cycles,
+        "driver_worst_gap_ms": servo.worst_gap_s * 1e3,
         "emulator_lost_cycles": loop["lost_cycles"],
         "emulator_worst_late_ms": loop["worst_late_ms"],
         "gaps_over_3_periods": len(gaps),

@@ -16,7 +16,7 @@ from pathlib import Path
 _OWN_FILES = Path("/proc/self/fd")
 
 
-def send_at_once(host: str, port: int) -> int:
+def set_tcp_nodelay(host: str, port: int) -> int:
     """Set TCP_NODELAY on every connection of this process to that port; returns how many."""
     address = socket.gethostbyname(host)
     found = 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from equi_control.rtde.prompt_sockets import send_at_once
+from equi_control.rtde.tcp_nodelay import set_tcp_nodelay
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_only_connections_to_that_port_are_changed_and_stay_open(listener: socke
         socket.create_connection(("127.0.0.1", port)) as second,
         socket.create_connection(other_listener.getsockname()) as foreign,
     ):
-        assert send_at_once("localhost", port) == 2
+        assert set_tcp_nodelay("localhost", port) == 2
 
         assert not holds_back(first)
         assert not holds_back(second)
@@ -40,4 +40,4 @@ def test_only_connections_to_that_port_are_changed_and_stay_open(listener: socke
 
 
 def test_none_is_found_where_nothing_is_connected(listener: socket.socket) -> None:
-    assert send_at_once("127.0.0.1", listener.getsockname()[1]) == 0
+    assert set_tcp_nodelay("127.0.0.1", listener.getsockname()[1]) == 0

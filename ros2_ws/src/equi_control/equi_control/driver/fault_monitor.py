@@ -1,10 +1,9 @@
-"""Looks for what is wrong: servo process, connection, limits, gripper. Decides, acts never."""
+"""Checks for what is wrong: servo process, connection, limits, gripper. Decides, acts never."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 
@@ -12,10 +11,10 @@ from equi_control.driver.config import DriverConfig
 from equi_control.driver.state import Fault, FaultCode, fault_of_code, fault_of_problem
 from equi_control.robotiq.worker import GripperReport
 from equi_control.servo.process import ServoProcess
-from equi_control.servo.shared_state import Phase
+from equi_control.servo.shared_state import Phase, ServoState
 
 
-class FaultWatch:
+class FaultMonitor:
     """Remembers since when something is missing; everything else is handed in."""
 
     def __init__(self, config: DriverConfig) -> None:
@@ -28,8 +27,8 @@ class FaultWatch:
         """A new servo process starts to connect."""
         self._connect_since_s = time.monotonic()
 
-    def look(
-        self, servo: ServoProcess, servo_state: Any, gripper: GripperReport, *, driving: bool
+    def check(
+        self, servo: ServoProcess, servo_state: ServoState, gripper: GripperReport, *, driving: bool
     ) -> Fault | None:
         """The fault that is there now, or None.
 
@@ -39,11 +38,11 @@ class FaultWatch:
             gripper: newest report on the gripper.
             driving: whether the driver holds the arm; an unused gripper may be missing.
         """
-        phase = Phase(int(servo_state["phase"]))
+        phase = servo_state.phase
         if gripper.connected:
             self._gripper_seen_s = time.monotonic()
         if phase is Phase.FAULTED:
-            return fault_of_problem(str(servo_state["problem"]), str(servo_state["message"]))
+            return fault_of_problem(servo_state.problem, servo_state.message)
         if not servo.alive:
             return fault_of_code(FaultCode.SERVO_FAILED, "the servo process died")
         if phase is Phase.CONNECTING:
@@ -64,10 +63,10 @@ class FaultWatch:
             FaultCode.CONNECTION_LOST, f"no connection to {host} within {limit_s:.0f} s"
         )
 
-    def _limit_fault(self, servo_state: Any) -> Fault | None:
+    def _limit_fault(self, servo_state: ServoState) -> Fault | None:
         config = self._config
         now_s = time.monotonic()
-        speed = float(np.linalg.norm(servo_state["twist"][:3]))
+        speed = float(np.linalg.norm(servo_state.twist[:3]))
         # Written so that a value that is not a number counts as a violation.
         too_fast = not speed <= config.max_measured_speed_m_s
         self._fast_since_s = min(self._fast_since_s, now_s) if too_fast else math.inf
@@ -76,7 +75,7 @@ class FaultWatch:
                 FaultCode.LIMIT_VIOLATED,
                 f"measured TCP speed {speed:.2f} m/s is above {config.max_measured_speed_m_s}",
             )
-        position = servo_state["base_link_from_tcp"][:3, 3]
+        position = servo_state.position_m
         box = config.servo.limits.workspace
         outside_m = float(np.linalg.norm(position - np.clip(position, box.lower_m, box.upper_m)))
         if not outside_m <= config.max_measured_outside_m:
