@@ -29,7 +29,7 @@ def policy(tmp_path_factory):
     return DeployedPolicy.load(write_random_policy(tmp_path_factory.mktemp("model")))
 
 
-def picture(seed=0, holding=0.0):
+def image(seed=0, holding=0.0):
     values = np.random.default_rng(seed).uniform(0.0, 0.3, (2, 84, 84)).astype(np.float32)
     values[1] = holding
     return values
@@ -50,7 +50,7 @@ def replace_weights(folder, data):
 
 def test_an_action_lies_in_the_box_and_the_state_moves_on(policy):
     state = policy.initial_state()
-    action, following = policy.act(picture(), state)
+    action, following = policy.act(image(), state)
     assert action.shape == (5,)
     assert action.dtype == np.float32
     assert (np.abs(action) <= 1.0).all()
@@ -60,39 +60,39 @@ def test_an_action_lies_in_the_box_and_the_state_moves_on(policy):
 
 def test_the_same_inputs_give_the_same_action_whatever_happened_between(policy):
     state = policy.initial_state()
-    first, _ = policy.act(picture(0), state)
+    first, _ = policy.act(image(0), state)
     for seed in range(3):
-        policy.act(picture(seed), state)
-    again, _ = policy.act(picture(0), state)
+        policy.act(image(seed), state)
+    again, _ = policy.act(image(0), state)
     np.testing.assert_array_equal(first, again)
 
 
 def test_acting_never_changes_the_state_it_was_given(policy):
-    _, state = policy.act(picture(0), policy.initial_state())
+    _, state = policy.act(image(0), policy.initial_state())
     kept = state.hidden.clone(), state.cell.clone(), state.previous_action.clone()
-    policy.act(picture(1), state)
+    policy.act(image(1), state)
     for before, after in zip(kept, (state.hidden, state.cell, state.previous_action), strict=True):
         assert torch.equal(before, after)
 
 
-def test_the_executed_action_replaces_the_commanded_one_in_the_memory(policy):
-    action, state = policy.act(picture(0), policy.initial_state())
+def test_the_executed_action_replaces_the_commanded_one_in_the_state(policy):
+    action, state = policy.act(image(0), policy.initial_state())
     np.testing.assert_array_equal(state.previous_action.numpy(), action)
     clipped = state.with_executed(action * 0.5)
-    one, _ = policy.act(picture(1), state)
-    two, _ = policy.act(picture(1), clipped)
+    one, _ = policy.act(image(1), state)
+    two, _ = policy.act(image(1), clipped)
     assert np.abs(one - two).max() > 1e-6
 
 
 def test_the_holding_flag_is_seen(policy):
     state = policy.initial_state()
-    one, _ = policy.act(picture(0, 0.0), state)
-    two, _ = policy.act(picture(0, 1.0), state)
+    one, _ = policy.act(image(0, 0.0), state)
+    two, _ = policy.act(image(0, 1.0), state)
     assert np.abs(one - two).max() > 1e-6
 
 
-def test_a_step_reports_its_spread_and_the_size_of_its_memory(policy):
-    step = policy.step(picture(), policy.initial_state())
+def test_a_step_reports_its_spread_and_the_size_of_its_state(policy):
+    step = policy.step(image(), policy.initial_state())
     assert step.std.shape == (5,)
     assert (step.std > 0.0).all()
     assert step.state_norm == pytest.approx(float(step.state.hidden.norm()))
@@ -103,21 +103,21 @@ def test_a_step_reports_its_spread_and_the_size_of_its_memory(policy):
     [
         (np.zeros((2, 80, 80), np.float32), "shape"),
         (np.full((2, 84, 84), np.nan, np.float32), "finite"),
-        (np.stack([picture()[0], np.arange(84 * 84).reshape(84, 84)]), "holding flag"),
+        (np.stack([image()[0], np.arange(84 * 84).reshape(84, 84)]), "holding flag"),
     ],
 )
 def test_a_bad_observation_is_refused_and_the_policy_stays_usable(policy, observation, named):
     state = policy.initial_state()
     with pytest.raises(ObservationError, match=named):
         policy.act(observation, state)
-    policy.act(picture(), state)
+    policy.act(image(), state)
 
 
 def test_a_state_of_another_policy_is_refused(policy):
     state = policy.initial_state()
     foreign = type(state)(torch.zeros(7), torch.zeros(7), torch.zeros(5))
     with pytest.raises(ObservationError, match=r"state\.hidden.*initial_state"):
-        policy.act(picture(), foreign)
+        policy.act(image(), foreign)
 
 
 @pytest.mark.parametrize("action", [np.zeros(4), [np.nan] * 5, [np.inf, 0, 0, 0, 0]])
@@ -227,7 +227,7 @@ def test_an_unexported_contract_is_refused(folder):
         DeployedPolicy.load(folder)
 
 
-def test_the_picture_size_of_contract_and_network_must_agree(folder):
+def test_the_image_size_of_contract_and_network_must_agree(folder):
     contract = PolicyContract.load(folder / CONTRACT_FILE)
     change_contract(folder, lambda data: data["image"].update(size_px=contract.image.size_px + 4))
     with pytest.raises(LayoutError, match="observation_size"):
@@ -250,8 +250,8 @@ def test_loading_and_acting_needs_no_training_package(folder):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_benchmark_reports_its_figures(folder, capsys):
-    figures = run(["--model", str(folder), "--steps", "100"])
-    assert figures["steps"] == 100
-    assert 0.0 < figures["p50_ms"] <= figures["p99_ms"]
-    assert figures["training_packages_imported"] == []
+def test_the_benchmark_reports_its_metrics(folder, capsys):
+    metrics = run(["--model", str(folder), "--steps", "100"])
+    assert metrics["steps"] == 100
+    assert 0.0 < metrics["p50_ms"] <= metrics["p99_ms"]
+    assert metrics["training_packages_imported"] == []

@@ -80,25 +80,25 @@ def node(ros_probe: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def judged(node: Any, ros_probe: Any) -> Any:
-    """An episode that waits for the referee's word: its goal handle and a way to its outcome."""
+def awaiting_referee(node: Any, ros_probe: Any) -> Any:
+    """An episode that waits for the referee's answer: its goal handle and a way to its outcome."""
     from equi_interfaces.action import RunEpisode
     from rclpy.action import ActionClient
 
     client = ActionClient(ros_probe.node, RunEpisode, "/policy/run_episode")
     wait_until(client.server_is_ready, PATIENCE_S, "the RunEpisode action")
-    sent = client.send_goal_async(RunEpisode.Goal(episode_id="judged"))
+    sent = client.send_goal_async(RunEpisode.Goal(episode_id="refereed"))
     wait_until(sent.done, PATIENCE_S, "the goal is accepted")
     handle = sent.result()
     result = handle.get_result_async()
     wait_until(
-        lambda: node.session.episode_id == "judged" and node.episodes.may_act(),
+        lambda: node.session.episode_id == "refereed" and node.episodes.may_act(),
         PATIENCE_S,
         "the episode runs",
     )
 
     def asks_the_referee() -> bool:
-        node.episodes.after_step(SimpleNamespace())
+        node.episodes.after_step()
         return not node.episodes.may_act()
 
     wait_until(asks_the_referee, PATIENCE_S, "the referee is asked")
@@ -113,11 +113,11 @@ def judged(node: Any, ros_probe: Any) -> Any:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The referee is waited for as long as the test may take."""
-    monkeypatch.setattr("equi_policy.ros_episode_server._JUDGE_TIMEOUT_S", 1e6)
+    monkeypatch.setattr("equi_policy.ros_episode_server._REFEREE_TIMEOUT_S", 1e6)
 
 
 def test_a_fault_ends_the_episode_while_the_referee_thinks(
-    patient: None, judged: Any, ros_probe: Any
+    patient: None, awaiting_referee: Any, ros_probe: Any
 ) -> None:
     from equi_interfaces.msg import DriverState, SafetyStatus
 
@@ -126,23 +126,23 @@ def test_a_fault_ends_the_episode_while_the_referee_thinks(
     status = SafetyStatus(state=DriverState(value=DriverState.FAULT), reasons=["a red button"])
     ros_probe.node.create_publisher(SafetyStatus, "/safety_status", qos.LATCHED).publish(status)
 
-    assert judged.outcome() == FAULTED
+    assert awaiting_referee.outcome() == FAULTED
 
 
 def test_a_request_to_stop_ends_the_episode_while_the_referee_thinks(
-    patient: None, judged: Any
+    patient: None, awaiting_referee: Any
 ) -> None:
-    judged.handle.cancel_goal_async()
+    awaiting_referee.handle.cancel_goal_async()
 
-    assert judged.outcome() == STOPPED
+    assert awaiting_referee.outcome() == STOPPED
 
 
 def test_a_referee_that_does_not_answer_is_given_up_and_the_episode_goes_on(
-    monkeypatch: pytest.MonkeyPatch, node: Any, judged: Any
+    monkeypatch: pytest.MonkeyPatch, node: Any, awaiting_referee: Any
 ) -> None:
-    monkeypatch.setattr("equi_policy.ros_episode_server._JUDGE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("equi_policy.ros_episode_server._REFEREE_TIMEOUT_S", 0.2)
 
     wait_until(node.episodes.may_act, PATIENCE_S, "the policy may act again")
 
-    judged.handle.cancel_goal_async()
-    assert judged.outcome() == STOPPED
+    awaiting_referee.handle.cancel_goal_async()
+    assert awaiting_referee.outcome() == STOPPED

@@ -13,7 +13,7 @@ from equi_core.action import MetricDelta
 from equi_policy.bench_policy_step import write_random_policy
 from equi_policy.deployed_policy import DeployedPolicy
 from equi_policy.replay import ReplayError, main, replay
-from equi_policy.session import Act, ExecutedStep, PolicySession, SeenObservation
+from equi_policy.session import Act, ExecutedStep, PolicySession, ReceivedObservation
 
 SECOND = 1_000_000_000
 HEADER = """std_msgs/Header header"""
@@ -110,10 +110,12 @@ def record_episode(path, policy, steps=12, rejected=(4,)):
         image = rng.uniform(0.1, 0.3, (2, 84, 84)).astype(np.float32)
         image[1] = float(step % 2)
         sequence += 1
-        # Time passes with every look, also when a step is decided twice.
+        # Time passes with every observation, also when a step is decided twice.
         now = sequence * SECOND
-        seen = SeenObservation("e", step, sequence, now, policy.contract.weights_sha256, image)
-        act = session.offer(seen, now)
+        observation = ReceivedObservation(
+            "e", step, sequence, now, policy.contract.weights_sha256, image
+        )
+        act = session.offer(observation, now)
         assert isinstance(act, Act)
         recorder.write(
             "observation",

@@ -70,8 +70,8 @@ def run(options: list[str]) -> dict[str, object]:
     times_ms = _latencies_ms(policy, parsed.steps)
     p50, p99 = (float(np.percentile(times_ms, q)) for q in (50, 99))
     table = Table(title="Deployed policy, one core")
-    for column in ("figure", "value"):
-        table.add_column(column, justify="left" if column == "figure" else "right")
+    for column in ("metric", "value"):
+        table.add_column(column, justify="left" if column == "metric" else "right")
     for name, value in (
         ("step p50", f"{p50:.2f} ms"),
         ("step p99", f"{p99:.2f} ms"),
@@ -113,13 +113,13 @@ def write_random_policy(folder: Path, seed: int = 0) -> Path:
 def _latencies_ms(policy: DeployedPolicy, steps: int) -> list[float]:
     rng = np.random.default_rng(0)
     size = policy.layout.image_px
-    pictures = rng.uniform(0.0, 0.3, (16, 2, size, size)).astype(np.float32)
-    pictures[:, 1] = 0.0
+    images = rng.uniform(0.0, 0.3, (16, 2, size, size)).astype(np.float32)
+    images[:, 1] = 0.0
     state = policy.initial_state()
     times = []
     for step in range(-50, steps):  # the first fifty warm up
         start = time.perf_counter()
-        _, state = policy.act(pictures[step % 16], state)
+        _, state = policy.act(images[step % 16], state)
         if step >= 0:
             times.append((time.perf_counter() - start) * 1e3)
         if step % 50 == 0:

@@ -34,13 +34,13 @@ WEIGHTS_FILE = "policy.safetensors"
 
 @dataclass(frozen=True)
 class PolicyState:
-    """What the policy remembers between steps of one episode; never changed in place.
+    """Recurrent state between two steps of one episode; never changed in place.
 
     Attributes:
         hidden: (recurrent_channels,) LSTM output.
         cell: (recurrent_channels,) LSTM cell.
         previous_action: (5,) action executed last, zero before the first step.
-        step: number of observations seen in this episode.
+        step: number of observations in this episode so far.
     """
 
     hidden: Tensor
@@ -49,7 +49,7 @@ class PolicyState:
     step: int = 0
 
     def with_executed(self, action: ArrayLike) -> PolicyState:
-        """The same state, told what was really executed (policy units, (5,))."""
+        """The same state with the action that was really executed (policy units, (5,))."""
         executed = np.asarray(action, dtype=np.float32)
         if executed.shape != (N_ACTIONS,) or not np.isfinite(executed).all():
             raise ObservationError(
@@ -77,7 +77,7 @@ class PolicyStep:
 
 
 class DeployedPolicy:
-    """An exported actor. Holds only weights: all memory is in the state that the caller carries."""
+    """An exported actor. Holds only weights: the recurrent state is the caller's."""
 
     def __init__(self, contract: PolicyContract, tensors: dict[str, Tensor]) -> None:
         self.contract = contract
@@ -115,7 +115,7 @@ class DeployedPolicy:
         return result.action, result.state
 
     def step(self, observation: NDArray[np.float32], state: PolicyState) -> PolicyStep:
-        """Like ``act``, with the figures for introspection."""
+        """Like ``act``, with the values for introspection."""
         depth, holding = self._read(observation)
         if state.hidden.shape != (self.layout.recurrent_channels,):
             raise ObservationError(
@@ -125,10 +125,10 @@ class DeployedPolicy:
         with torch.inference_mode():
             mean, log_std, hidden, cell = self._weights.run(depth, holding, state)
             action = _squash(mean, self.layout.squash)
-        following = PolicyState(hidden.clone(), cell.clone(), action.clone(), state.step + 1)
+        next_state = PolicyState(hidden.clone(), cell.clone(), action.clone(), state.step + 1)
         return PolicyStep(
             action.numpy().copy(),
-            following,
+            next_state,
             log_std.exp().numpy().copy(),
             float(hidden.norm()),
         )

@@ -20,7 +20,7 @@ class EpisodeOutcome(IntEnum):
 
 @dataclass(frozen=True)
 class EpisodeEnd:
-    """Why an episode is over, in a word and in a sentence."""
+    """Why an episode ended: a code and a sentence."""
 
     outcome: EpisodeOutcome
     reason: str
@@ -42,8 +42,8 @@ class EpisodeLimits:
 
 
 @dataclass(frozen=True)
-class EpisodeView:
-    """What is known of the running episode when its end is judged."""
+class EpisodeStatus:
+    """What is known of the running episode."""
 
     steps: int
     """Commands executed."""
@@ -53,7 +53,7 @@ class EpisodeView:
     fault: str = ""
     """The driver's latched fault in words; empty if none."""
     cancel_requested: bool = False
-    judging: bool = False
+    awaiting_referee: bool = False
     """The referee was asked and has not answered: only a fault or a request ends the episode."""
     task_done: bool = False
     task_failed: str = ""
@@ -61,32 +61,32 @@ class EpisodeView:
     perception: str = ""
     """Why perception gives nothing; empty if it does."""
     broken: str = ""
-    """Why the policy cannot go on; empty if it can."""
+    """Why the policy cannot continue; empty if it can."""
 
 
-def judge_end(view: EpisodeView, limits: EpisodeLimits) -> EpisodeEnd | None:
-    """The end of the episode, or None while it goes on. A fault outranks everything."""
-    if view.fault:
-        return EpisodeEnd(EpisodeOutcome.FAULTED, view.fault)
-    if view.cancel_requested:
+def evaluate_end(status: EpisodeStatus, limits: EpisodeLimits) -> EpisodeEnd | None:
+    """The end of the episode, or None while it continues. A fault outranks everything."""
+    if status.fault:
+        return EpisodeEnd(EpisodeOutcome.FAULTED, status.fault)
+    if status.cancel_requested:
         return EpisodeEnd(EpisodeOutcome.STOPPED, "stopped by request")
-    if view.judging:
+    if status.awaiting_referee:
         return None
-    if view.task_done:
+    if status.task_done:
         return EpisodeEnd(EpisodeOutcome.SUCCEEDED, "the task is done")
-    if view.task_failed:
-        return EpisodeEnd(EpisodeOutcome.OBJECT_LOST, view.task_failed)
-    if view.broken:
-        return EpisodeEnd(EpisodeOutcome.STOPPED, view.broken)
-    if view.steps >= limits.max_steps and not view.awaiting_execution:
+    if status.task_failed:
+        return EpisodeEnd(EpisodeOutcome.OBJECT_LOST, status.task_failed)
+    if status.broken:
+        return EpisodeEnd(EpisodeOutcome.STOPPED, status.broken)
+    if status.steps >= limits.max_steps and not status.awaiting_execution:
         return EpisodeEnd(EpisodeOutcome.STEP_LIMIT, f"{limits.max_steps} steps without success")
-    if view.awaiting_execution and view.quiet_s > limits.execution_timeout_s:
+    if status.awaiting_execution and status.quiet_s > limits.execution_timeout_s:
         return EpisodeEnd(
             EpisodeOutcome.FAULTED,
             f"the driver did not report on a command within {limits.execution_timeout_s:g} s",
         )
-    if not view.awaiting_execution and view.quiet_s > limits.observation_timeout_s:
-        why = view.perception or "perception publishes nothing"
+    if not status.awaiting_execution and status.quiet_s > limits.observation_timeout_s:
+        why = status.perception or "perception publishes nothing"
         return EpisodeEnd(
             EpisodeOutcome.OBSERVATION_LOST,
             f"no usable observation for {limits.observation_timeout_s:g} s: {why}",

@@ -20,7 +20,7 @@ whole cycle from one command to the next."""
 
 
 @dataclass(frozen=True)
-class StageFigure:
+class StageLatency:
     """One stage over the kept samples [ms]."""
 
     p50_ms: float
@@ -29,22 +29,22 @@ class StageFigure:
     count: int
 
 
-class LatencyBook:
+class LatencyTracker:
     """Keeps the newest samples of every stage."""
 
     def __init__(self, size: int = 5000) -> None:
         self._samples: dict[str, deque[float]] = {stage: deque(maxlen=size) for stage in STAGES}
 
     def add(self, stage: str, milliseconds: float) -> None:
-        """Note a sample; an unknown stage is refused."""
+        """Add a sample; an unknown stage is refused."""
         if stage not in self._samples:
             raise KeyError(f"stage '{stage}' is unknown; known: {', '.join(STAGES)}")
         self._samples[stage].append(float(milliseconds))
 
-    def figures(self) -> dict[str, StageFigure]:
+    def summary(self) -> dict[str, StageLatency]:
         """Median, 99th percentile and worst case of every stage that has samples."""
         return {
-            stage: StageFigure(
+            stage: StageLatency(
                 p50_ms=float(np.percentile(samples, 50)),
                 p99_ms=float(np.percentile(samples, 99)),
                 worst_ms=float(max(samples)),

@@ -14,7 +14,7 @@ N_ACTIONS = 5
 
 @dataclass(frozen=True)
 class PolicyLayout:
-    """Sizes of a recurrent actor on a depth picture and a holding flag."""
+    """Sizes of a recurrent actor on a depth image and a holding flag."""
 
     image_px: int
     encoder_channels: tuple[int, ...]

@@ -2,8 +2,8 @@
 
     ros2 run equi_policy policy_node --ros-args -p model:=models/block_picking
 
-The recurrent state belongs to an episode id and is carried by `equi_policy.session`. The node adds
-the RunEpisode action (home, reset everyone, run to the end) and tells how long each stage takes.
+The recurrent state belongs to an episode id and is kept by `equi_policy.session`. The node adds
+the RunEpisode action (home, reset everyone, run to the end) and the latency of each stage.
 Refuses to start (exit code 3) with a model that is missing, damaged or of another version.
 """
 
@@ -30,19 +30,17 @@ from equi_interfaces.msg import (
 from equi_interfaces.srv import ResetEpisode
 from rclpy.node import Node
 
-from equi_core.action import MetricDelta
 from equi_policy.deployed_policy import DeployedPolicy
 from equi_policy.errors import WeightsError
-from equi_policy.latency import LatencyBook
+from equi_policy.latency import LatencyTracker
+from equi_policy.messages import executed_step, received_observation
 from equi_policy.ros_episode_server import EpisodeServer
 from equi_policy.session import (
     EXPECTED_REFUSALS,
     Act,
-    ExecutedStep,
     PolicySession,
     Refusal,
     Refused,
-    SeenObservation,
     SessionLimits,
 )
 from equi_ros import qos
@@ -63,13 +61,12 @@ class PolicyNode(Node):
         self.policy = policy or self._load_policy()
         limits = declare_settings(self, SessionLimits())
         self.session: PolicySession[Any] = PolicySession(self.policy, limits)
-        self.latency = LatencyBook()
+        self.latency = LatencyTracker()
         self.robot: RobotState | None = None
         self.safety: SafetyStatus | None = None
         self.perception: PerceptionStatus | None = None
         self.last_activity_s = time.monotonic()
         self.broken = ""
-        self.closed_steps: list[ExecutedCommand] = []
         self._last_act: Act | None = None
         self._refusals: Counter[str] = Counter()
         self._last_step_at_s: float | None = None
@@ -117,67 +114,46 @@ class PolicyNode(Node):
     def _on_observation(self, message: Observation) -> None:
         arrived_s, now_ns = time.perf_counter(), self.now_ns()
         try:
-            seen = seen_observation(message)
+            observation = received_observation(message)
         except ValueError as error:
-            self._note(Refused(Refusal.MALFORMED, str(error)))
+            self._count_refusal(Refused(Refusal.MALFORMED, str(error)))
             return
         if not self.ready_to_act():
             return
-        answer = self.session.offer(seen, now_ns)
+        answer = self.session.offer(observation, now_ns)
         if isinstance(answer, Refused):
-            self._note(answer)
+            self._count_refusal(answer)
             return
         inferred_s = time.perf_counter()
         self._commands.publish(self._command(answer, message))
         sent_s = time.perf_counter()
-        exposure_ms = (now_ns - seen.stamp_ns) / 1e6
-        book = self.latency
-        book.add("exposure_to_observation", exposure_ms)
-        book.add("inference", (inferred_s - arrived_s) * 1e3)
-        book.add("observation_to_command", (sent_s - arrived_s) * 1e3)
+        self.latency.add("exposure_to_observation", (now_ns - observation.stamp_ns) / 1e6)
+        self.latency.add("inference", (inferred_s - arrived_s) * 1e3)
+        self.latency.add("observation_to_command", (sent_s - arrived_s) * 1e3)
         if self._last_step_at_s is not None and answer.step_index > 0:
-            book.add("step", (sent_s - self._last_step_at_s) * 1e3)
+            self.latency.add("step", (sent_s - self._last_step_at_s) * 1e3)
         self._last_step_at_s = sent_s
         self._last_act = answer
         self.last_activity_s = time.monotonic()
 
     def _on_executed(self, message: ExecutedCommand) -> None:
-        wish = message.requested
-        moved = message.outcome != ExecutedCommand.REJECTED
-        step = ExecutedStep(
-            episode_id=wish.episode_id,
-            step_index=wish.step_index,
-            delta=MetricDelta(
-                message.gripper_closedness,
-                (message.translation.x, message.translation.y, message.translation.z),
-                message.yaw_rad,
-            ),
-            moved=moved,
-            end_ns=nanoseconds(message.header.stamp),
-        )
+        step = executed_step(message)
         if not self.session.executed(step):
             return
         self.last_activity_s = time.monotonic()
-        received, begun = (
-            nanoseconds(message.received_stamp),
-            nanoseconds(message.motion_start_stamp),
-        )
-        if moved:
-            sent_ns = nanoseconds(wish.header.stamp)
-            self.latency.add("command_to_motion", max(begun, received) / 1e6 - sent_ns / 1e6)
-            self.latency.add("motion", (step.end_ns - begun) / 1e6)
-        else:
-            self.get_logger().warning(
-                f"step {wish.step_index} was rejected: {'; '.join(message.reasons)}"
-            )
+        if not step.moved:
+            reasons = "; ".join(message.reasons)
+            self.get_logger().warning(f"step {step.step_index} was rejected: {reasons}")
             if self.session.rejected_in_a_row >= _MOST_REJECTIONS:
-                self.broken = (
-                    f"the driver rejected step {wish.step_index} {_MOST_REJECTIONS} times: "
-                    f"{'; '.join(message.reasons)}"
-                )
+                times = f"{_MOST_REJECTIONS} times: {reasons}"
+                self.broken = f"the driver rejected step {step.step_index} {times}"
             return
-        self.closed_steps.append(message)
-        self.episodes.after_step(message)
+        sent_ns = nanoseconds(message.requested.header.stamp)
+        received_ns = nanoseconds(message.received_stamp)
+        begin_ns = nanoseconds(message.motion_start_stamp)
+        self.latency.add("command_to_motion", (max(begin_ns, received_ns) - sent_ns) / 1e6)
+        self.latency.add("motion", (step.end_ns - begin_ns) / 1e6)
+        self.episodes.after_step()
 
     def _on_robot(self, message: RobotState) -> None:
         self.robot = message
@@ -199,12 +175,11 @@ class PolicyNode(Node):
         response.accepted = True
         return response
 
-    # Doing -------------------------------------------------------------------------------------
+    # Acting -------------------------------------------------------------------------------------
 
     def begin(self, episode_id: str) -> None:
-        """Start an episode with a fresh memory."""
+        """Start an episode from the policy's initial state."""
         self.session.begin(episode_id)
-        self.closed_steps = []
         self.broken = ""
         self.last_activity_s = time.monotonic()
         self._last_step_at_s = None
@@ -238,7 +213,7 @@ class PolicyNode(Node):
         command.yaw_rad = act.delta.yaw_rad
         return command
 
-    def _note(self, refused: Refused) -> None:
+    def _count_refusal(self, refused: Refused) -> None:
         self._refusals[refused.reason.value] += 1
         if refused.reason in EXPECTED_REFUSALS | {Refusal.NO_EPISODE, Refusal.BEFORE_EXECUTION}:
             return
@@ -257,10 +232,10 @@ class PolicyNode(Node):
             values["action std"] = np.array2string(self._last_act.std, precision=3)
             values["state norm"] = f"{self._last_act.state_norm:.3f}"
             values["action"] = np.array2string(self._last_act.policy_action, precision=3)
-        for stage, figure in self.latency.figures().items():
-            values[f"{stage} p50 [ms]"] = f"{figure.p50_ms:.2f}"
-            values[f"{stage} p99 [ms]"] = f"{figure.p99_ms:.2f}"
-            values[f"{stage} samples"] = str(figure.count)
+        for stage, latency in self.latency.summary().items():
+            values[f"{stage} p50 [ms]"] = f"{latency.p50_ms:.2f}"
+            values[f"{stage} p99 [ms]"] = f"{latency.p99_ms:.2f}"
+            values[f"{stage} samples"] = str(latency.count)
         self._diagnostics.publish(
             diagnostics(
                 self.get_clock().now().to_msg(),
@@ -271,22 +246,6 @@ class PolicyNode(Node):
                 hardware_id=self.policy.contract.task,
             )
         )
-
-
-def seen_observation(message: Observation) -> SeenObservation:
-    """The message as the session takes it."""
-    shape = (message.channels, message.height, message.width)
-    image = np.asarray(message.image, dtype=np.float32)
-    if image.size != int(np.prod(shape)):
-        raise ValueError(f"image has {image.size} values; {shape} needs {int(np.prod(shape))}")
-    return SeenObservation(
-        episode_id=message.episode_id,
-        step_index=message.step_index,
-        sequence=message.sequence,
-        stamp_ns=nanoseconds(message.header.stamp),
-        contract_sha256=message.contract_sha256,
-        image=image.reshape(shape),
-    )
 
 
 def main(args: list[str] | None = None) -> int:

@@ -2,7 +2,7 @@
 
     python -m equi_policy.replay runs/evaluation/.../episode.mcap --model models/block_picking
 
-The policy is deterministic and its memory explicit, so the same observations and the same reports
+The policy is deterministic and its state explicit, so the same observations and the same reports
 of what was executed must give the same commands. A difference means another model, another
 version of the code, or a message that the record does not hold.
 """
@@ -16,18 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
 
-from equi_core.action import MetricDelta
 from equi_core.contract import ContractError
 from equi_policy.deployed_policy import DeployedPolicy
 from equi_policy.errors import PolicyError
-from equi_policy.session import Act, ExecutedStep, PolicySession, SeenObservation, SessionLimits
-from equi_ros.stamps import nanoseconds
-
-_REJECTED = 2
+from equi_policy.messages import executed_step, received_observation
+from equi_policy.session import Act, PolicySession, SessionLimits
 
 
 class ReplayError(ValueError):
@@ -64,14 +60,14 @@ def replay(record: Path, policy: Any) -> list[ReplayedStep]:
     session.begin(commands[0].episode_id)
     steps = []
     for command in commands:
-        seen = observations.get(command.observation_sequence)
-        if seen is None:
+        message = observations.get(command.observation_sequence)
+        if message is None:
             raise ReplayError(
                 f"observation {command.observation_sequence} of step {command.step_index} is not "
                 "in the record"
             )
-        stamp_ns = nanoseconds(seen.header.stamp)
-        answer = session.offer(_seen(seen, stamp_ns), stamp_ns)
+        observation = received_observation(message)
+        answer = session.offer(observation, observation.stamp_ns)
         replayed = None
         if isinstance(answer, Act):
             delta = answer.delta
@@ -80,19 +76,7 @@ def replay(record: Path, policy: Any) -> list[ReplayedStep]:
         report = executed.get(command.observation_sequence)
         if report is None:
             break
-        session.executed(
-            ExecutedStep(
-                command.episode_id,
-                command.step_index,
-                MetricDelta(
-                    report.gripper_closedness,
-                    (report.translation.x, report.translation.y, report.translation.z),
-                    report.yaw_rad,
-                ),
-                report.outcome != _REJECTED,
-                nanoseconds(report.header.stamp),
-            )
-        )
+        session.executed(executed_step(report))
     return steps
 
 
@@ -105,18 +89,6 @@ def _events(record: Path) -> Iterator[tuple[str, Any]]:
             topics=["observation", "delta_command", "executed_command"]
         ):
             yield channel.topic, message
-
-
-def _seen(message: Any, stamp_ns: int) -> SeenObservation:
-    image = np.array(message.image, dtype=np.float32)
-    return SeenObservation(
-        message.episode_id,
-        message.step_index,
-        message.sequence,
-        stamp_ns,
-        message.contract_sha256,
-        image.reshape(message.channels, message.height, message.width),
-    )
 
 
 def _step_of(command: Any) -> tuple[float, ...]:

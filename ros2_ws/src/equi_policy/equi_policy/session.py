@@ -1,10 +1,10 @@
 """One episode of a recurrent policy as a state machine over observations and executed commands.
 
-The policy's memory belongs to an episode id. It advances exactly once per step, on the first fresh
+The recurrent state belongs to an episode id. It advances exactly once per step, on the first fresh
 observation that was taken after the last command was executed; a repeated, skipped, stale or
 foreign observation is refused with a reason and changes nothing. The action fed back to the policy
-is the one that the driver reports as executed, never the wish; a step that the driver rejected
-never happened, so the memory returns to where it was and the step is decided anew.
+is the one that the driver reports as executed, never the requested one; a step that the driver
+rejected never happened, so the state before it is restored and the step is decided again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ EXPECTED_REFUSALS = frozenset({Refusal.REPEATED, Refusal.AWAITING_EXECUTION})
 
 @dataclass(frozen=True)
 class SessionLimits:
-    """How old an observation may be when the policy looks at it [s]."""
+    """How old an observation may be when the policy acts on it [s]."""
 
     max_observation_age_s: float = 0.6
     max_future_s: float = 0.05
@@ -72,7 +72,7 @@ class SessionLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class SeenObservation:
+class ReceivedObservation:
     """An observation as it arrived."""
 
     episode_id: str
@@ -101,7 +101,7 @@ class Act:
 
     episode_id: str
     step_index: int
-    observation: SeenObservation
+    observation: ReceivedObservation
     policy_action: NDArray[np.float32]
     """(5,) in [-1, 1]."""
     delta: MetricDelta
@@ -111,7 +111,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Refused:
-    """The observation was not used; the policy's memory is as before."""
+    """The observation was not used; the recurrent state is unchanged."""
 
     reason: Refusal
     message: str
@@ -123,15 +123,15 @@ class Refused:
 @dataclass(frozen=True, eq=False)
 class _Running(Generic[State]):
     episode_id: str
-    memory: State
+    state: State
     next_step: int = 0
     awaiting: int | None = None
     """Step whose execution has not been reported yet."""
     executed_ns: int = -1
     """When the last executed step ended; an older image shows the world before it."""
     last_sequence: int = -1
-    before: State | None = None
-    """Memory before the step under way, to return to if nothing comes of it."""
+    previous_state: State | None = None
+    """State before the step under way, restored if the step is rejected."""
     rejected: int = 0
     """Commands rejected in a row."""
 
@@ -168,12 +168,12 @@ class PolicySession(Generic[State]):
         return 0 if self._running is None else self._running.rejected
 
     @property
-    def memory(self) -> State | None:
-        """The policy's present state, for logs and replay; None outside an episode."""
-        return None if self._running is None else self._running.memory
+    def state(self) -> State | None:
+        """The policy's recurrent state, for logs and replay; None outside an episode."""
+        return None if self._running is None else self._running.state
 
     def begin(self, episode_id: str) -> None:
-        """Start an episode with a fresh memory; the same id again changes nothing."""
+        """Start an episode from the initial state; the same id again changes nothing."""
         if not episode_id:
             raise ValueError("episode_id is empty; give the episode a name")
         if self.episode_id != episode_id:
@@ -183,16 +183,16 @@ class PolicySession(Generic[State]):
         """Forget the episode; observations are refused until the next one begins."""
         self._running = None
 
-    def offer(self, seen: SeenObservation, now_ns: int) -> Act | Refused:
-        """Act on an observation, or say why not. The memory advances only when it acts."""
+    def offer(self, observation: ReceivedObservation, now_ns: int) -> Act | Refused:
+        """Act on an observation, or say why not. The state advances only when it acts."""
         running = self._running
         if running is None:
             return Refused(Refusal.NO_EPISODE, "no episode is running; call reset_episode")
-        refused = self._refusal(seen, running, now_ns)
+        refused = self._refusal(observation, running, now_ns)
         if refused is not None:
             return refused
         try:
-            result = self.policy.step(seen.image, running.memory)
+            result = self.policy.step(observation.image, running.state)
         except ValueError as error:
             return Refused(Refusal.MALFORMED, str(error))
         action = np.asarray(result.action, dtype=np.float32)
@@ -203,16 +203,16 @@ class PolicySession(Generic[State]):
             )
         self._running = dataclasses.replace(
             running,
-            memory=result.state,
-            before=running.memory,
-            next_step=seen.step_index + 1,
-            awaiting=seen.step_index,
-            last_sequence=seen.sequence,
+            state=result.state,
+            previous_state=running.state,
+            next_step=observation.step_index + 1,
+            awaiting=observation.step_index,
+            last_sequence=observation.sequence,
         )
         return Act(
             episode_id=running.episode_id,
-            step_index=seen.step_index,
-            observation=seen,
+            step_index=observation.step_index,
+            observation=observation,
             policy_action=action,
             delta=decode(action, self.policy.contract.action),
             std=np.asarray(result.std, dtype=np.float32),
@@ -229,11 +229,11 @@ class PolicySession(Generic[State]):
         ):
             return False
         if not step.moved:
-            # The step never happened: forget it, and decide anew on the next observation.
+            # The step never happened: drop it, and decide again on the next observation.
             self._running = dataclasses.replace(
                 running,
-                memory=running.memory if running.before is None else running.before,
-                before=None,
+                state=running.state if running.previous_state is None else running.previous_state,
+                previous_state=None,
                 next_step=step.step_index,
                 awaiting=None,
                 executed_ns=step.end_ns,
@@ -241,11 +241,11 @@ class PolicySession(Generic[State]):
             )
             return True
         action = encode(step.delta, self.policy.contract.action)
-        memory: Any = running.memory
+        state: Any = running.state
         self._running = dataclasses.replace(
             running,
-            memory=memory.with_executed(action),
-            before=None,
+            state=state.with_executed(action),
+            previous_state=None,
             awaiting=None,
             executed_ns=step.end_ns,
             rejected=0,
@@ -253,21 +253,22 @@ class PolicySession(Generic[State]):
         return True
 
     def _refusal(
-        self, seen: SeenObservation, running: _Running[State], now_ns: int
+        self, observation: ReceivedObservation, running: _Running[State], now_ns: int
     ) -> Refused | None:
-        if seen.episode_id != running.episode_id:
+        if observation.episode_id != running.episode_id:
             return Refused(
                 Refusal.FOREIGN_EPISODE,
-                f"observation of episode '{seen.episode_id}' while '{running.episode_id}' runs",
+                f"observation of episode '{observation.episode_id}', "
+                f"but '{running.episode_id}' is running",
             )
         contract = self.policy.contract
-        if seen.contract_sha256 != contract.weights_sha256:
+        if observation.contract_sha256 != contract.weights_sha256:
             return Refused(
                 Refusal.FOREIGN_CONTRACT,
-                f"image made for weights {seen.contract_sha256[:12]}..., this policy is "
+                f"image made for weights {observation.contract_sha256[:12]}..., this policy is "
                 f"{contract.weights_sha256[:12]}...; start perception with the same model",
             )
-        age_s = (now_ns - seen.stamp_ns) / 1e9
+        age_s = (now_ns - observation.stamp_ns) / 1e9
         if age_s > self.limits.max_observation_age_s:
             return Refused(
                 Refusal.STALE,
@@ -276,23 +277,26 @@ class PolicySession(Generic[State]):
             )
         if age_s < -self.limits.max_future_s:
             return Refused(Refusal.FUTURE, f"observation is {-age_s:.2f} s ahead of the clock")
-        if seen.step_index < running.next_step or seen.sequence <= running.last_sequence:
-            return Refused(Refusal.REPEATED, f"step {seen.step_index} was decided already")
+        if (
+            observation.step_index < running.next_step
+            or observation.sequence <= running.last_sequence
+        ):
+            return Refused(Refusal.REPEATED, f"step {observation.step_index} was decided already")
         if running.awaiting is not None:
             return Refused(
                 Refusal.AWAITING_EXECUTION,
                 f"step {running.awaiting} has not been reported as executed",
             )
-        if seen.step_index > running.next_step:
+        if observation.step_index > running.next_step:
             return Refused(
                 Refusal.SKIPPED,
-                f"observation of step {seen.step_index}, expected {running.next_step}: "
+                f"observation of step {observation.step_index}, expected {running.next_step}: "
                 "somebody else moves the arm; end this episode",
             )
-        if seen.stamp_ns < running.executed_ns:
+        if observation.stamp_ns < running.executed_ns:
             return Refused(
                 Refusal.BEFORE_EXECUTION, "the image was taken before the last step ended"
             )
-        if seen.step_index >= contract.max_steps:
+        if observation.step_index >= contract.max_steps:
             return Refused(Refusal.FINISHED, f"{contract.max_steps} steps are done")
         return None
