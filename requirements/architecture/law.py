@@ -51,8 +51,9 @@ TRAINING_LEVELS: tuple[tuple[str, ...], ...] = (
     ("nets",),
     ("agents",),
     ("training",),
-    ("carflag", "export"),
-    ("audit", "bench", "results"),
+    ("audit", "bench", "export"),
+    ("carflag",),
+    ("results",),
     ("cli",),
 )
 CARFLAG_IMPORTERS = ("results", "cli")  # a domain of its own: robot learning does not know it

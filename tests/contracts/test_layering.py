@@ -53,6 +53,13 @@ def test_no_package_imports_itself_through_others() -> None:
     assert cycles(package_pairs(EDGES)) == []
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_folders_of_a_package_have_one_direction(package: str) -> None:
+    folders = [path.name for path in PACKAGES[package].iterdir() if path.is_dir()]
+    pairs = between(EDGES, {f"{package}.{name}": name for name in folders})
+    assert cycles(set(pairs)) == []
+
+
 def test_every_exception_of_the_law_is_used() -> None:
     for prefix, allowed in law.MAY_IMPORT.items():
         if "." in prefix:

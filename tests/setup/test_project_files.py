@@ -72,6 +72,23 @@ def test_hooks_and_workflow_run_commands_that_exist() -> None:
         assert (ROOT / script).is_file()
 
 
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_what_a_page_names_exists(name: str) -> None:
+    text = (ROOT / name).read_text()
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    paths = re.findall(r"`((?:tests|requirements|training|ros2_ws)/[\w./-]+)`", text)
+    missing = [path for path in [*links, *paths] if not (ROOT / path).exists()]
+    assert missing == []
+
+
+def test_every_law_has_its_number_and_what_holds_it() -> None:
+    rows = re.findall(
+        r"^\| (\d+) \| \*\*(.+?)\*\*.*\| (.+) \|$", (ROOT / "ARCHITECTURE.md").read_text(), re.M
+    )
+    assert [int(number) for number, _, _ in rows] == list(range(1, 12))
+    assert all("tests/" in holder or "no test of its own yet" in holder for _, _, holder in rows)
+
+
 def test_ends_of_lines_and_files_are_repaired() -> None:
     assert file_ends.repaired("a  \nb\t\n\n\n", keep_trailing_blanks=False) == "a\nb\n"
     assert file_ends.repaired("a  \nb", keep_trailing_blanks=True) == "a  \nb\n"
