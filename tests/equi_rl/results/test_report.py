@@ -13,7 +13,6 @@ from equi_rl.results.carflag_curves import (
     Case,
     Cost,
     Curves,
-    CurvesError,
     collect,
     read_costs,
     read_csv,
@@ -21,6 +20,7 @@ from equi_rl.results.carflag_curves import (
     write_csv,
 )
 from equi_rl.results.carflag_report import write_carflag_report
+from equi_rl.results.tables import CurvesError
 
 STEPS = np.arange(1, 11) * 1000
 

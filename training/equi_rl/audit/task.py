@@ -97,7 +97,8 @@ def audit_task(
     if hasattr(env, "audit_task"):
         task: AuditTask = env.audit_task(group)
         return task
-    for kind, adapter in {HiddenPropertyEnv: ManipulationTask, **adapters}.items():
+    known: Adapters = {HiddenPropertyEnv: ManipulationTask, **adapters}
+    for kind, adapter in known.items():
         if isinstance(env, kind):
             return adapter(env, group)
     raise AuditError(
@@ -106,7 +107,7 @@ def audit_task(
 
 
 class ManipulationTask:
-    """Adapter for the robot tasks: scenes turn about the middle of the workspace."""
+    """Adapter for the robot tasks: scenes rotate about the middle of the workspace."""
 
     def __init__(self, env: HiddenPropertyEnv, group: Group) -> None:
         if group.on_line:
@@ -123,7 +124,7 @@ class ManipulationTask:
         return self.env.reset(seed=0, options={"scene": state})[0]
 
     def sample_action(self, rng: np.random.Generator) -> np.ndarray:
-        """Uniform in the policy's box; (x, y) inside the disc, so that its turns are legal too."""
+        """Uniform in the policy's box; (x, y) in the disc, so that its rotations are legal too."""
         action = rng.uniform(-1.0, 1.0, 5)
         length = math.hypot(action[1], action[2])
         action[1:3] /= max(1.0, length)
@@ -137,7 +138,7 @@ class ManipulationTask:
         )
 
     def transform_state(self, g: Element, state: Scene) -> Scene:
-        """Mirror (y -> -y about the middle) if asked, then turn."""
+        """Mirror (y -> -y about the middle) if asked, then rotate."""
         scene = _mirrored(state, self._pivot) if g.mirror else state
         return scene.rotated(self.group.angle_rad(g), self._pivot)
 
@@ -146,7 +147,7 @@ class ManipulationTask:
         return symmetry.transform_action(self.group, g, action)
 
     def transform_observation(self, g: Element, observation: np.ndarray) -> np.ndarray:
-        """The image turns about its own centre, which is the gripper."""
+        """The image rotates about its own centre, which is the gripper."""
         return symmetry.transform_observation(self.group, g, observation)
 
     def features(self, state: Scene) -> Features:
@@ -168,7 +169,7 @@ class ManipulationTask:
 
 
 def _footprint_symmetry(item: SceneObject) -> int:
-    """How many turns leave the object's outline on the table as it is."""
+    """How many rotations leave the object's outline on the table as it is."""
     if item.kind.value == "drawer":
         return 1
     return 4 if item.size_m[0] == item.size_m[1] else 2

@@ -3,7 +3,7 @@
 A step samples whole episodes, rotates each by its own angle, packs them and updates critic, actor,
 temperature and target. Measured for the presets `fast` (one image encoder for actor and critic)
 and `paper` (one each), on the reference's batch of 32 episodes x 50 steps and on 32 episodes as
-long as expert demonstrations. The two presets take turns in one process; numbers are medians.
+long as expert demonstrations. The two presets alternate in one process; numbers are medians.
 """
 
 from __future__ import annotations

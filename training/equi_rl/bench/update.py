@@ -4,7 +4,7 @@ Both sides own the same networks, see the same batch and minimise the same losse
 the straightforward program: padded batches, the modules called as escnn offers them (filters
 expanded at every call, the LSTM step by step), the actor run once for the target and once for its
 loss, the critic's gradients in the actor's loss not switched off. It encodes a frame once per call,
-which is already better than the published implementation (twice). The two sides take turns in one
+which is already better than the published implementation (twice). The two sides alternate in one
 process; numbers are medians, and only ratios carry over to another machine.
 """
 
@@ -33,7 +33,12 @@ from equi_rl.nets.networks import Actor, Critic, initial_state
 FULL_LENGTHS = (50,) * 32
 DEMO_LENGTHS = (6, 23) * 16  # expert demonstrations of block picking: movable first or second
 # Encoder passes of one update: (forward, weight gradient, input gradient) of each network.
-_PASSES = {"actor": (1, 1, 1), "target": (1, 0, 0), "critic": (1, 1, 1), "judge": (1, 0, 0)}
+_PASSES = {
+    "actor": (1, 1, 1),
+    "target": (1, 0, 0),
+    "critic": (1, 1, 1),
+    "updated critic": (1, 0, 0),
+}
 
 
 def run(options: list[str]) -> dict[str, object]:
@@ -208,7 +213,7 @@ def update_operations(config: NetworkConfig, frames: int, steps: int) -> float:
         source = width
     total = 0.0
     for name, (forward, weight, data) in _PASSES.items():
-        count = steps if name in ("critic", "judge") else frames
+        count = steps if name in ("critic", "updated critic") else frames
         total += count * (first * (forward + weight) + rest * (forward + weight + data))
     return total
 

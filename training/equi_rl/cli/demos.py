@@ -63,7 +63,7 @@ class Show:
     filmstrip: Path | None = None
     """Write a .png."""
     frames: int = 8
-    """Moments in the filmstrip."""
+    """Images in the filmstrip."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="equi-export",
-        description="Turn a training checkpoint into a model folder for the robot.",
+        description="Convert a training checkpoint into a model folder for the robot.",
         epilog="Example: equi-export runs/picking/checkpoints/best models/block_picking"
         " --evaluation runs/picking/evaluation",
     )
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--evaluation",
         type=Path,
-        help="folder of equi-evaluate: its figures go onto the card, its films beside it",
+        help="folder of equi-evaluate: its success rates go onto the card, its videos beside it",
     )
     parsed = parser.parse_args(arguments)
     console = Console(stderr=True)

@@ -24,7 +24,6 @@ from equi_rl.results.carflag_curves import (
     Case,
     Cost,
     Curves,
-    CurvesError,
     collect,
     collect_costs,
     read_costs,
@@ -38,6 +37,7 @@ from equi_rl.results.robot_curves import (
     read_robot_runs,
 )
 from equi_rl.results.robot_report import CURVES_NAME, write_robot_report
+from equi_rl.results.tables import CurvesError
 from equi_rl.training.run_folder import RunFolderError
 
 LOGGER = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """The ``equi-sweep`` command: run a whole sweep of experiments on the local cores.
 
-    equi-sweep carflag --folder runs/carflag --workers 2        # start, or go on after being killed
+    equi-sweep carflag --folder runs/carflag --workers 2        # start, or resume after being killed
     equi-sweep carflag --folder runs/carflag --list             # what there is and how far it is
 
 A sweep is a list of jobs, each of them plain data: a name and the ``equi-train`` arguments that
@@ -131,7 +131,7 @@ def run_jobs(jobs: Sequence[Job], folder: Path, workers: int, niceness: int) -> 
                     del running[job]
                     _log_end(job, process.returncode, jobs, folder)
     except KeyboardInterrupt:
-        LOGGER.info("stopping %d jobs; the same command goes on with them", len(running))
+        LOGGER.info("stopping %d jobs; the same command resumes them", len(running))
         for process in running.values():
             process.terminate()
         for process in running.values():

@@ -1,4 +1,4 @@
-"""The ``equi-train`` command: train an experiment in a run folder, or go on with one.
+"""The ``equi-train`` command: train an experiment in a run folder, or resume one.
 
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first --resume
@@ -74,7 +74,7 @@ class CarFlagCommand:
     folder: Path
     """Run folder: configuration, progress, TensorBoard scalars, checkpoint."""
     resume: _Flag = False
-    """Go on with the run in the folder; a fresh folder starts from the beginning."""
+    """Resume the run in the folder; a fresh folder starts from the beginning."""
 
     def execute(self, console: Console) -> dict[str, Any]:
         """Train to the end with a progress display."""
@@ -99,7 +99,7 @@ class RobotCommand:
     folder: Path
     """Run folder: configuration, progress, TensorBoard scalars, replay buffer, checkpoints."""
     resume: _Flag = False
-    """Go on with the run in the folder; a fresh folder starts from the beginning."""
+    """Resume the run in the folder; a fresh folder starts from the beginning."""
 
     def execute(self, console: Console) -> dict[str, Any]:
         """Train to the end with a progress display."""
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"equi-train: {error}", markup=False, style="red", soft_wrap=True)
         return 2
     except KeyboardInterrupt:
-        console.print("stopped; the same command with --resume goes on from the last checkpoint")
+        console.print("stopped; the same command with --resume continues from the last checkpoint")
         return 130
     Console().print_json(data=summary)
     return 0

@@ -1,7 +1,7 @@
 """Demonstrations of one task in one compact file.
 
 A frame is one 16-bit depth plane and one flag. The file also carries the contract, so a reader
-knows what the numbers mean, and the seeds, so an episode can be played again and filmed. It is a
+knows what the numbers mean, and the seeds, so an episode can be played again and rendered. It is a
 plain `.npz` of numeric arrays and JSON text; reading it never unpickles anything.
 """
 

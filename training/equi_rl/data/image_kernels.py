@@ -18,8 +18,8 @@ _EXACT_TOLERANCE_RAD = 1e-9
 def rotation_cos_sin(angle_rad: float) -> tuple[float, float]:
     """Cosine and sine of an angle; whole numbers for quarter turns."""
     cos, sin = math.cos(angle_rad), math.sin(angle_rad)
-    turns = round(angle_rad / _QUARTER)
-    if abs(angle_rad - turns * _QUARTER) < _EXACT_TOLERANCE_RAD:
+    quarters = round(angle_rad / _QUARTER)
+    if abs(angle_rad - quarters * _QUARTER) < _EXACT_TOLERANCE_RAD:
         return float(round(cos)), float(round(sin))
     return cos, sin
 
@@ -31,7 +31,7 @@ def rotate_into(
     angle_rad: float,
     unit: float = 1.0,
 ) -> None:
-    """Turn images (T, S, S) counter-clockwise about their centre into ``out[rows]``.
+    """Rotate images (T, S, S) counter-clockwise about their centre into ``out[rows]``.
 
     As ``symmetry.rotate_images``: bilinear with the border repeated, exact for quarter turns.
 
@@ -39,15 +39,15 @@ def rotate_into(
         out: (F, S, S) where rotated images go.
         rows: (T,) row of ``out`` for each image.
         images: stored or ready images.
-        angle_rad: angle of the turn.
+        angle_rad: angle of the rotation.
         unit: what one step of a stored image is worth.
     """
     cos, sin = rotation_cos_sin(angle_rad)
-    _turn_into(out, rows, images, cos, sin, np.float32(unit))
+    _rotate_into(out, rows, images, cos, sin, np.float32(unit))
 
 
 @njit(cache=True, nogil=True)
-def _turn_into(out, rows, images, cos, sin, unit):  # type: ignore[no-untyped-def]
+def _rotate_into(out, rows, images, cos, sin, unit):  # type: ignore[no-untyped-def]
     frames, size, _ = images.shape
     last = size - 1
     middle = 0.5 * last

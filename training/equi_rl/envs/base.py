@@ -41,7 +41,7 @@ class Outcome:
     reward: float
     success: bool = False
     failure: str = ""
-    """Why the episode cannot go on; empty if it can."""
+    """Why the episode ended in failure; empty if it did not."""
 
 
 class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC):
@@ -115,7 +115,7 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
     def step(self, action: ArrayLike) -> tuple[FloatImage, float, bool, bool, dict[str, Any]]:
         """Execute one policy vector (5,) in [-1, 1], order (w, x, y, z, r).
 
-        Raises ActionError if it is not five finite numbers; the episode can then go on.
+        Raises ActionError if it is not five finite numbers; the episode can then continue.
         """
         if not self._running:
             raise gymnasium.error.ResetNeeded("call reset() before step()")

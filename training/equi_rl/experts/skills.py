@@ -47,11 +47,11 @@ class PushStyle:
     funnel_m: tuple[float, float]
     """Distance from that place: low up to the first, high from the second on."""
     come_down_rad: tuple[float, float]
-    """Angle still to turn, on the way down."""
+    """Yaw error, on the way down."""
     go_on_above_m: tuple[float, float]
     """Height above `height_m`, to move on."""
     go_on_rad: tuple[float, float]
-    """Angle still to turn, to move on."""
+    """Yaw error, to move on."""
 
 
 HEAVY_BLOCK = PushStyle(
@@ -72,18 +72,18 @@ class Goal:
 
 
 def action_towards(state: WorldState, goal: Goal, contract: PolicyContract) -> FloatArray:
-    """Policy vector (5,) of the next step towards a goal; the gripper turns the short way.
+    """Policy vector (5,) of the next step towards a goal; the gripper rotates the short way.
 
-    The turn is a smooth function of the angle to the goal, sin(2 angle) / 2, which fades out where
+    The rotation is a smooth function of the angle to the goal, sin(2 angle) / 2, which fades out where
     both ways are equally long: a policy that imitates it need not decide between two extremes.
     """
     box, spec = contract.workspace, contract.action
     target = np.clip(goal.position_m, box.lower_m, box.upper_m)
     step = np.clip(target - state.tcp_position_m, -spec.max_step_m, spec.max_step_m)
-    turn = math.sin(2.0 * (goal.yaw_rad - state.yaw_rad)) / 2.0
-    turn = min(max(turn, -spec.max_yaw_step_rad), spec.max_yaw_step_rad)
+    yaw_rad = math.sin(2.0 * (goal.yaw_rad - state.yaw_rad)) / 2.0
+    yaw_rad = min(max(yaw_rad, -spec.max_yaw_step_rad), spec.max_yaw_step_rad)
     x, y, z = (float(value) for value in step)
-    return encode(MetricDelta(goal.closedness, (x, y, z), turn), spec)
+    return encode(MetricDelta(goal.closedness, (x, y, z), yaw_rad), spec)
 
 
 def pick(state: WorldState, index: int) -> Goal:

@@ -2,7 +2,7 @@
 
 Writes ``policy.safetensors`` (ordinary filters and matrices: the symmetry is already expanded, so
 the robot needs no escnn), ``contract.json`` and ``MODEL_CARD.md``; from a run folder also the
-learning curve, and from an evaluation its films.
+learning curve, and from an evaluation its videos.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def export(
     Args:
         checkpoint: what to export.
         folder: model folder; made if need be.
-        evaluation_folder: of equi-evaluate on these very weights; its figures replace those of the
-            checkpoint's selection, and its films go along.
+        evaluation_folder: of equi-evaluate on these very weights; its success rates replace those of the
+            checkpoint's selection, and its videos go along.
         run_folder: the run whose learning curve is drawn.
     """
     evaluation = None

@@ -1,6 +1,6 @@
 """The card of an exported policy: what it is, what was measured, how it learnt, how it looks.
 
-Every figure is read from the contract or the evaluation, or measured on the exported weights.
+Every number is read from the contract or the evaluation, or measured on the exported weights.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def model_card(
         f"| largest equivariance error, elements exact on pixels | {_largest(exact)} |",
     ]
     if other:
-        lines.append(f"| largest equivariance error, interpolated turns | {_largest(other)} |")
+        lines.append(f"| largest equivariance error, interpolated rotations | {_largest(other)} |")
     lines += [
         f"| weights | `policy.safetensors`, sha256 `{contract.weights_sha256}` |",
         "",
@@ -123,23 +123,23 @@ def _measured(contract: PolicyContract, evaluation: Evaluation | None) -> list[s
 
 
 def images_in(folder: Path) -> list[str]:
-    """Names of the curve and films that lie in a model folder."""
+    """Names of the curve and videos that lie in a model folder."""
     return [name for name in _PICTURES if (folder / name).is_file()]
 
 
 def remove_evidence(model: Path) -> None:
-    """Delete evaluation, films and curve: they belong to the weights that lay there before."""
+    """Delete evaluation, videos and curve: they belong to the weights that lay there before."""
     for name in (RESULT_FILE, *_PICTURES):
         (model / name).unlink(missing_ok=True)
 
 
 def copy_evaluation(evaluation: Path, model: Path) -> None:
-    """Every episode's outcome, and the first film of a success and of a failure."""
+    """Every episode's outcome, and the first video of a success and of a failure."""
     shutil.copyfile(evaluation / RESULT_FILE, model / RESULT_FILE)
     for name in ("success", "failure"):
-        film = evaluation / f"{name}_0.gif"
-        if film.is_file():
-            shutil.copyfile(film, model / f"{name}.gif")
+        video = evaluation / f"{name}_0.gif"
+        if video.is_file():
+            shutil.copyfile(video, model / f"{name}.gif")
 
 
 def draw_curve(run_folder: Path, model: Path) -> None:

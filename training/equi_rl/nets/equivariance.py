@@ -27,7 +27,7 @@ class ElementError:
         element: the group element.
         exact_on_pixels: whether it moves pixels without interpolation.
         per_step: (T,) largest absolute error over episodes and components at each step.
-        scale: largest absolute output on the untransformed histories, to judge the error by.
+        scale: largest absolute output on the untransformed histories, to compare the error with.
     """
 
     element: Element
@@ -51,14 +51,14 @@ class Histories:
 
 
 def random_histories(config: NetworkConfig, steps: int, episodes: int, seed: int) -> Histories:
-    """Smooth random depth images (as C8 turns need), random flags and actions."""
+    """Smooth random depth images (as C8 rotations need), random flags and actions."""
     generator = torch.Generator().manual_seed(seed)
     size = config.observation_size
     coarse = torch.rand(steps * episodes, 1, 6, 6, generator=generator) * 0.3
     depth = torch.nn.functional.interpolate(
         coarse, size=(size, size), mode="bicubic", align_corners=True
     )
-    # Equal pixels outside the inscribed circle: turns by 45 degrees then lose nothing at corners.
+    # Equal pixels outside the inscribed circle: rotations by 45 degrees then lose nothing at corners.
     grid = torch.linspace(-1.0, 1.0, size)
     inside = (grid[:, None] ** 2 + grid[None, :] ** 2 < 0.9).float()
     depth = (depth * inside + 0.26 * (1.0 - inside)).view(steps, episodes, 1, size, size)

@@ -1,12 +1,12 @@
 """Groups and representations: the only place where a symmetry of the task is declared.
 
 Conventions, fixed for the whole project. The image has rows along world +x (down) and columns
-along world +y (right), so a counter-clockwise turn of the world is a counter-clockwise turn of the
+along world +y (right), so a counter-clockwise rotation of the world is one of the
 image (``rot90`` with ``k=1``), and the mirror of a dihedral group is y -> -y, that is a
-left-right flip of the image. An element ``g = (rotation k, mirror m)`` first mirrors, then turns
+left-right flip of the image. An element ``g = (rotation k, mirror m)`` first mirrors, then rotates
 by ``2 pi k / n``.
 
-The pure part (elements, matrices, turning images) needs numpy and torch only; the functions that
+The pure part (elements, matrices, rotating images) needs numpy and torch only; the functions that
 return escnn types import escnn when first called.
 """
 
@@ -38,7 +38,7 @@ class SymmetryError(ValueError):
 
 @dataclass(frozen=True)
 class Element:
-    """One group element: mirror first (if set), then turn by ``rotation`` steps."""
+    """One group element: mirror first (if set), then rotate by ``rotation`` steps."""
 
     rotation: int
     mirror: bool = False
@@ -92,7 +92,7 @@ class Group:
         return g if g.mirror else Element(-g.rotation % self.rotations)
 
     def angle_rad(self, g: Element) -> float:
-        """Turning angle of ``g`` in [0, 2 pi), counter-clockwise."""
+        """Rotation angle of ``g`` in [0, 2 pi), counter-clockwise."""
         return 2.0 * math.pi * g.rotation / self.rotations
 
     def is_exact_on_pixels(self, g: Element) -> bool:
@@ -118,7 +118,7 @@ class Group:
     def log_std_matrix(self, g: Element) -> np.ndarray:
         """How the five standard deviations move: (5, 5), x and y swap with the axes.
 
-        For turns that do not map axes onto axes only an isotropic pair is meaningful, and the
+        For rotations that do not map axes onto axes only an isotropic pair is meaningful, and the
         matrix is the identity.
         """
         matrix = np.eye(5)
@@ -154,7 +154,7 @@ def group_named(name: str) -> Group:
 
 
 def rotate_images(images: torch.Tensor, angle_rad: float) -> torch.Tensor:
-    """Turn (..., S, S) images counter-clockwise about their centre ((S-1)/2, (S-1)/2).
+    """Rotate (..., S, S) images counter-clockwise about their centre ((S-1)/2, (S-1)/2).
 
     Multiples of 90 degrees move pixels without interpolation; other angles are bilinear with the
     border replicated.

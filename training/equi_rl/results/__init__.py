@@ -1,1 +1,1 @@
-"""Learning curves, tables, reports and films of finished runs."""
+"""Learning curves, tables, reports and videos of finished runs."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import math
 from collections import defaultdict
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from equi_rl.carflag.run import CarFlagRun
-from equi_rl.training.run_folder import RunFolder
+from equi_rl.results.tables import CurvesError, read_table, runs_below, write_table
 
 _COLUMNS = ("domain", "size", "offset", "agent", "planned_steps", "seed", "steps", "success")
 AGENT_NAMES = {"equi-ra2c": "Equi-RA2C", "ra2c": "RA2C"}
@@ -21,10 +20,6 @@ AGENT_NAMES = {"equi-ra2c": "Equi-RA2C", "ra2c": "RA2C"}
 LEVELS = (0.6, 0.8, 0.95)
 """Success rates to which steps are counted."""
 SMOOTHING = 3  # evaluations averaged before a level counts as reached
-
-
-class CurvesError(ValueError):
-    """Curves that cannot be read, or a folder without runs."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +68,8 @@ class Curves:
 def collect(folder: Path) -> dict[Case, Curves]:
     """Read every CarFlag run below a folder; runs in progress count as far as they are."""
     rows: list[dict[str, str]] = []
-    for config in sorted(folder.rglob("config.json")):
-        run_folder = RunFolder(config.parent)
-        values = run_folder.read_config().get("config", {})
-        if "domain" not in values:
-            continue  # another family of experiments
-        run = CarFlagRun.from_json(values)
+    for run_folder, config in runs_below(folder, "domain"):
+        run = CarFlagRun.from_json(config)
         own = {
             "domain": run.domain,
             "size": str(run.size),
@@ -113,12 +104,10 @@ class Cost:
 def collect_costs(folder: Path) -> list[Cost]:
     """Costs of all finished CarFlag runs below a folder, summed by kind."""
     costs: dict[tuple[str, int, str], Cost] = {}
-    for config in sorted(folder.rglob("config.json")):
-        run_folder = RunFolder(config.parent)
-        values = run_folder.read_config().get("config", {})
-        if "domain" not in values or not run_folder.is_finished:
+    for run_folder, config in runs_below(folder, "domain"):
+        if not run_folder.is_finished:
             continue
-        run, summary = CarFlagRun.from_json(values), run_folder.read_summary()
+        run, summary = CarFlagRun.from_json(config), run_folder.read_summary()
         kind = (run.domain, run.size, run.agent)
         before = costs.get(kind, Cost(*kind, learners=0, steps=0, wall_s=0.0, cpu_s=0.0))
         learners = len(run.seeds)
@@ -134,56 +123,43 @@ def collect_costs(folder: Path) -> list[Cost]:
 
 def write_costs(costs: Sequence[Cost], path: Path) -> None:
     """One row per kind of run."""
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(field.name for field in dataclasses.fields(Cost))
-        for cost in sorted(costs, key=lambda cost: cost.kind):
-            own = (*cost.kind, cost.learners, cost.steps)
-            writer.writerow((*own, f"{cost.wall_s:.0f}", f"{cost.cpu_s:.0f}"))
+    rows = [
+        (*cost.kind, cost.learners, cost.steps, f"{cost.wall_s:.0f}", f"{cost.cpu_s:.0f}")
+        for cost in sorted(costs, key=lambda cost: cost.kind)
+    ]
+    write_table(path, [field.name for field in dataclasses.fields(Cost)], rows)
 
 
 def read_costs(path: Path) -> list[Cost]:
     """The inverse of ``write_costs``; nothing where there is no such file."""
     if not path.exists():
         return []
-    try:
-        with open(path, newline="") as file:
-            return [
-                Cost(
-                    row["domain"],
-                    int(row["size"]),
-                    row["agent"],
-                    int(row["learners"]),
-                    int(row["steps"]),
-                    float(row["wall_s"]),
-                    float(row["cpu_s"]),
-                )
-                for row in csv.DictReader(file)
-            ]
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise CurvesError(f"{path} is not a table of costs ({error!r})") from error
+
+    def cost(row: dict[str, str]) -> Cost:
+        kind = (row["domain"], int(row["size"]), row["agent"])
+        counts = (int(row["learners"]), int(row["steps"]))
+        return Cost(*kind, *counts, float(row["wall_s"]), float(row["cpu_s"]))
+
+    return read_table(path, "costs", lambda rows: [cost(row) for row in rows])
 
 
 def write_csv(curves: dict[Case, Curves], path: Path) -> None:
     """One row per evaluation, enough to redraw every figure."""
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for case, curve in curves.items():
-            for seed, row in zip(curve.seeds, curve.success, strict=True):
-                for steps, success in zip(curve.steps, row, strict=True):
-                    own = (case.domain, case.size, case.offset, case.agent, curve.planned_steps)
-                    writer.writerow((*own, seed, int(steps), f"{success:.2f}"))
+    rows = [
+        (
+            *(case.domain, case.size, case.offset, case.agent, curve.planned_steps),
+            *(seed, int(steps), f"{success:.2f}"),
+        )
+        for case, curve in curves.items()
+        for seed, of_seed in zip(curve.seeds, curve.success, strict=True)
+        for steps, success in zip(curve.steps, of_seed, strict=True)
+    ]
+    write_table(path, _COLUMNS, rows)
 
 
 def read_csv(path: Path) -> dict[Case, Curves]:
     """The inverse of ``write_csv``."""
-    try:
-        with open(path, newline="") as file:
-            rows = list(csv.DictReader(file))
-        return _group(rows)
-    except (OSError, KeyError, ValueError) as error:
-        raise CurvesError(f"{path} is not a table of curves ({error!r})") from error
+    return read_table(path, "curves", _group)
 
 
 def _group(rows: Iterable[dict[str, str]]) -> dict[Case, Curves]:

@@ -29,6 +29,7 @@ from equi_rl.results.carflag_experiments import (
     OFFSETS_1D_SIZE,
     OFFSETS_2D,
 )
+from equi_rl.results.plots import plot_success, save_figure, success_figure
 
 AGENT_COLOURS = {"equi-ra2c": "#1b6ca8", "ra2c": "#d1791f"}
 DOMAIN_NAMES = {"carflag-1d": "CarFlag-1D", "carflag-2d": "CarFlag-2D"}
@@ -83,40 +84,16 @@ def _cases(curves: dict[Case, Curves], world: tuple[str, int, int]) -> dict[str,
 
 
 def _draw(curves: dict[Case, Curves], worlds: list[tuple[str, int, int]], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(
-        1, len(worlds), figsize=(3.6 * len(worlds) + 0.4, 3.0), squeeze=False, sharey=True
-    )
-    for axis, world in zip(axes[0], worlds, strict=True):
+    figure, axes = success_figure(len(worlds), len(worlds), (3.6, 3.0))
+    for axis, world in zip(axes, worlds, strict=True):
         for agent, curve in _cases(curves, world).items():
-            mean, deviation = curve.success.mean(axis=0), curve.success.std(axis=0)
-            millions = curve.steps / 1e6
-            label = f"{AGENT_NAMES[agent]} ({len(curve.seeds)} seeds)"
-            axis.plot(millions, mean, color=AGENT_COLOURS[agent], label=label, linewidth=1.6)
-            axis.fill_between(
-                millions,
-                np.clip(mean - deviation, 0, 1),
-                np.clip(mean + deviation, 0, 1),
-                color=AGENT_COLOURS[agent],
-                alpha=0.2,
-                linewidth=0,
-            )
+            colour, name = AGENT_COLOURS[agent], AGENT_NAMES[agent]
+            plot_success(axis, curve.steps / 1e6, curve.success, colour, name)
         axis.set_title(_world_name(world), fontsize=10)
         axis.set_xlabel("environment steps of one learner [million]", fontsize=8)
-        axis.set_ylim(-0.02, 1.02)
         axis.set_xlim(left=0)
-        axis.grid(alpha=0.3)
-        axis.tick_params(labelsize=8)
-    axes[0][0].set_ylabel("success, greedy evaluation", fontsize=8)
-    for axis in axes[0]:
         axis.legend(fontsize=7, loc="best")
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+    save_figure(figure, path)
 
 
 def _world_name(world: tuple[str, int, int]) -> str:

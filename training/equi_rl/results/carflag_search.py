@@ -23,8 +23,9 @@ import tyro
 
 from equi_rl.carflag.a2c import A2CConfig
 from equi_rl.carflag.run import Agent, CarFlagRun
-from equi_rl.results.carflag_curves import AGENT_NAMES, LEVELS, Case, Curves, CurvesError, collect
+from equi_rl.results.carflag_curves import AGENT_NAMES, LEVELS, Case, Curves, collect
 from equi_rl.results.carflag_experiments import MAIN_1D_SIZE, OTHER_1D_SIZE
+from equi_rl.results.tables import CurvesError
 
 SETTINGS = 16
 STEPS = 320_000

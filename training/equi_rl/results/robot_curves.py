@@ -6,7 +6,6 @@ them have. A run with a setting that is not the preset's makes a curve of its ow
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -17,11 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equi_core.statistics import SuccessRate
-from equi_rl.results.carflag_curves import CurvesError
+from equi_rl.results.tables import read_table, runs_below, write_table
 from equi_rl.training.config import RobotConfigError
 from equi_rl.training.presets import robot_run
-from equi_rl.training.renames import current_row, flatten, setting_in_words
-from equi_rl.training.run_folder import RunFolder
+from equi_rl.training.renames import flatten, setting_in_words
 
 AGENT_NAMES = {
     "equi-rsac": "Equi-RSAC",
@@ -125,13 +123,10 @@ class RobotCurve:
 def collect_robot_runs(folder: Path) -> list[EvaluatedRun]:
     """Every robot run below a folder that has an evaluation."""
     runs = []
-    for path in sorted(folder.rglob("config.json")):
-        run_folder = RunFolder(path.parent)
-        config = run_folder.read_config().get("config", {})
-        rows = run_folder.read_progress()
-        if "task" in config and rows:
-            own = (config["task"], config["preset"], config["agent"], _overrides(config))
-            evaluations = tuple(Evaluation.from_row(row) for row in rows)
+    for run_folder, config in runs_below(folder, "task"):
+        own = (config["task"], config["preset"], config["agent"], _overrides(config))
+        evaluations = tuple(Evaluation.from_row(row) for row in run_folder.read_progress())
+        if evaluations:
             runs.append(EvaluatedRun(*own, config["seed"], evaluations))
     return runs
 
@@ -161,24 +156,24 @@ def join_runs(earlier: Sequence[EvaluatedRun], newer: Sequence[EvaluatedRun]) ->
 
 def write_robot_runs(runs: Sequence[EvaluatedRun], path: Path) -> None:
     """One line per evaluation, enough to redraw every figure."""
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow((*_OWN_COLUMNS, *Evaluation._fields))
-        for run in sorted(runs, key=lambda run: run.key):
-            writer.writerows((*run.key, *evaluation) for evaluation in run.evaluations)
+    rows = [
+        (*run.key, *evaluation)
+        for run in sorted(runs, key=lambda run: run.key)
+        for evaluation in run.evaluations
+    ]
+    write_table(path, (*_OWN_COLUMNS, *Evaluation._fields), rows)
 
 
 def read_robot_runs(path: Path) -> list[EvaluatedRun]:
     """The inverse of ``write_robot_runs``."""
+    return read_table(path, "curves", _runs_of_rows)
+
+
+def _runs_of_rows(rows: Iterable[dict[str, str]]) -> list[EvaluatedRun]:
     found: dict[tuple[str, str, str, str, int], list[Evaluation]] = defaultdict(list)
-    try:
-        with open(path, newline="") as file:
-            for row in map(current_row, csv.DictReader(file)):
-                task, preset, agent, overrides, seed = (row[name] for name in _OWN_COLUMNS)
-                key = (task, preset, agent, overrides, int(seed))
-                found[key].append(Evaluation.from_row(row))
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise CurvesError(f"{path} is not a table of curves ({error!r})") from error
+    for row in rows:
+        task, preset, agent, overrides, seed = (row[name] for name in _OWN_COLUMNS)
+        found[task, preset, agent, overrides, int(seed)].append(Evaluation.from_row(row))
     return [EvaluatedRun(*key, tuple(evaluations)) for key, evaluations in found.items()]
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from equi_rl.results.plots import plot_success, save_figure, success_figure
 from equi_rl.results.robot_curves import (
     AGENT_NAMES,
     EvaluatedRun,
@@ -94,7 +93,7 @@ def _at_equal_steps(curve: RobotCurve, common: float) -> str:
 
 def _draw_agents(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) -> None:
     """A panel per task with all agents."""
-    figure, axes = _figure(len(tasks), len(tasks), (3.6, 3.3))
+    figure, axes = success_figure(len(tasks), len(tasks), (3.6, 3.3))
     for axis, (task, curves) in zip(axes, sorted(tasks.items()), strict=True):
         for curve in curves:
             _plot(axis, curve, _COLOURS.get(curve.agent, "#444444"), curve.label)
@@ -103,14 +102,14 @@ def _draw_agents(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) ->
     handles, labels = fullest.get_legend_handles_labels()
     names = [label.rpartition(" (")[0] for label in labels]
     figure.legend(handles, names, fontsize=8, loc="lower center", ncols=len(names), frameon=False)
-    _save(figure, path, bottom=0.07)
+    save_figure(figure, path, bottom=0.07)
 
 
 def _draw_variants(
     variants: list[tuple[str, RobotCurve]], agents: dict[str, list[RobotCurve]], path: Path
 ) -> None:
     """A small panel per variant: the agent as it is, and with the one thing changed."""
-    figure, axes = _figure(len(variants), _VARIANTS_PER_ROW, (2.6, 2.3))
+    figure, axes = success_figure(len(variants), _VARIANTS_PER_ROW, (2.6, 2.3))
     for axis, (task, curve) in zip(axes, variants, strict=False):
         for usual in agents.get(task, []):
             if usual.agent == curve.agent:
@@ -119,49 +118,9 @@ def _draw_variants(
         _plot(axis, curve, _VARIANT_COLOUR, "changed")
         axis.set_title(fill(f"{task.replace('_', ' ')}: {curve.label}", 38), fontsize=7)
         axis.legend(fontsize=6, loc="lower right")
-    _save(figure, path)
-
-
-def _figure(panels: int, per_row: int, size: tuple[float, float]) -> tuple[Any, list[Axes]]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    columns = min(panels, per_row)
-    rows = -(-panels // per_row)
-    figure, grid = pyplot.subplots(
-        rows,
-        columns,
-        figsize=(size[0] * columns + 0.4, size[1] * rows),
-        squeeze=False,
-        sharey=True,
-    )
-    axes = list(grid.flat)
-    for axis in axes[panels:]:
-        axis.set_axis_off()
-    for row in grid:
-        row[0].set_ylabel("success, greedy evaluation", fontsize=7)
-    return figure, axes[:panels]
+    save_figure(figure, path)
 
 
 def _plot(axis: Axes, curve: RobotCurve, colour: str, label: str) -> None:
-    mean, deviation = curve.success.mean(axis=0), curve.success.std(axis=0)
-    count = len(curve.seeds)
-    thousands = curve.steps / 1e3
-    label = f"{label} ({count} {'seed' if count == 1 else 'seeds'})"
-    axis.plot(thousands, mean, color=colour, label=label, linewidth=1.6, marker=".")
-    low, high = np.clip(mean - deviation, 0, 1), np.clip(mean + deviation, 0, 1)
-    axis.fill_between(thousands, low, high, color=colour, alpha=0.18, linewidth=0)
+    plot_success(axis, curve.steps / 1e3, curve.success, colour, label, marker=".")
     axis.set_xlabel("environment steps [thousand]", fontsize=7)
-    axis.set_ylim(-0.02, 1.02)
-    axis.grid(alpha=0.3)
-    axis.tick_params(labelsize=7)
-
-
-def _save(figure: Any, path: Path, bottom: float = 0.0) -> None:
-    from matplotlib import pyplot
-
-    figure.tight_layout(rect=(0, bottom, 1, 1))
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)

@@ -28,18 +28,18 @@ class MotionLimits:
 
 
 def trapezoid_fractions(
-    distance_m: float, turn_rad: float, limits: MotionLimits, tick_s: float
+    distance_m: float, rotation_rad: float, limits: MotionLimits, tick_s: float
 ) -> FloatArray:
     """Path fractions (N,) at ticks 1 .. N of a move that starts and ends at rest; the last is 1.
 
-    The slower of translation and turn sets the pace, and both follow the same fraction.
+    The slower of translation and rotation sets the pace, and both follow the same fraction.
     """
     pace = min(
-        _ratio(limits.speed_m_s, distance_m), _ratio(limits.yaw_speed_rad_s, turn_rad)
+        _ratio(limits.speed_m_s, distance_m), _ratio(limits.yaw_speed_rad_s, rotation_rad)
     )  # fractions per second
     ramp = min(
         _ratio(limits.acceleration_m_s2, distance_m),
-        _ratio(limits.yaw_acceleration_rad_s2, turn_rad),
+        _ratio(limits.yaw_acceleration_rad_s2, rotation_rad),
     )  # fractions per second squared
     if math.isinf(pace) or math.isinf(ramp):
         return np.ones(1)

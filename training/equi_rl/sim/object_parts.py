@@ -28,7 +28,7 @@ _WALL_M = 0.004
 _FRONT_M = 0.008
 
 LIE_ALONG_Y = Rotation.from_euler("x", -math.pi / 2).as_matrix()
-"""Turns a shape's own z axis onto the body's y axis."""
+"""Rotates a shape's own z axis onto the body's y axis."""
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ def _build_drawer(client: BulletClient, spec: SceneObject, parts: tuple[Part, ..
 
 
 def _compound(client: BulletClient, parts: list[Part], extension_m: float) -> int:
-    types, halves, radii, lengths, centres, turns = [], [], [], [], [], []
+    types, halves, radii, lengths, centres, orientations = [], [], [], [], [], []
     for part in parts:
         is_box = part.kind is Kind.BOX
         types.append(pybullet.GEOM_BOX if is_box else pybullet.GEOM_CAPSULE)
@@ -209,7 +209,7 @@ def _compound(client: BulletClient, parts: list[Part], extension_m: float) -> in
         lengths.append(0.0 if is_box else 2 * part.size_m[1])
         shift = extension_m if part.slides else 0.0
         centres.append((part.centre_m[0] - shift, part.centre_m[1], part.centre_m[2]))
-        turns.append(
+        orientations.append(
             tuple(Rotation.from_matrix(LIE_ALONG_Y).as_quat())
             if part.along_y
             else (0.0, 0.0, 0.0, 1.0)
@@ -220,7 +220,7 @@ def _compound(client: BulletClient, parts: list[Part], extension_m: float) -> in
         radii=radii,
         lengths=lengths,
         collisionFramePositions=centres,
-        collisionFrameOrientations=turns,
+        collisionFrameOrientations=orientations,
     )
     return shape
 

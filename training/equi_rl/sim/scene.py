@@ -1,6 +1,6 @@
 """What lies on the table and where the gripper is: plain, immutable data.
 
-A `Scene` is what a world is built from and what it reports back, so a test can turn a scene by a
+A `Scene` is what a world is built from and what it reports back, so a test can rotate a scene by a
 quarter turn, an environment can draw one, and an expert can read poses, all without physics.
 """
 
@@ -36,7 +36,7 @@ class SceneObject:
     position_m: Vector3
     """Block: its centre. Drawer: centre of the cabinet's foot on the table. In base_link."""
     yaw_rad: float
-    """Turn about the vertical. A drawer at yaw 0 opens towards base_link -x."""
+    """Rotation about the vertical. A drawer at yaw 0 opens towards base_link -x."""
     movable: bool
     """Whether it yields to a push: the hidden property. Nothing else may depend on it."""
     size_m: Vector3 = (0.05, 0.05, 0.05)
@@ -146,7 +146,7 @@ def _rotated(position_m: Vector3, angle_rad: float, about_xy_m: Sequence[float])
 
 
 def _turned_quaternion(quaternion: Quaternion, angle_rad: float) -> Quaternion:
-    """Product of a turn about z with a quaternion x, y, z, w."""
+    """Product of a rotation about z with a quaternion x, y, z, w."""
     s, c = math.sin(angle_rad / 2), math.cos(angle_rad / 2)
     x, y, z, w = quaternion
     return (c * x - s * y, c * y + s * x, c * z + s * w, c * w - s * z)

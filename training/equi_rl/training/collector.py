@@ -1,7 +1,7 @@
 """A second process that plays episodes while the first one learns.
 
-Work is handed over in lock step: the learner asks for a round of episodes with the weights it has
-now, goes on learning, and fetches the episodes when it needs them. What happens does therefore not
+Requests are answered in lock step: the learner asks for a round of episodes with the weights it has
+now, continues learning, and fetches the episodes when it needs them. What happens does therefore not
 depend on which process is faster, and a run can be repeated from its seed.
 """
 
@@ -91,7 +91,7 @@ class Collector:
         self._pending = 0
 
     def request(self, work: Demonstrate | Play | PlayRandom) -> None:
-        """Hand over work; `fetch` returns it later, in the order of the requests."""
+        """Send a request; `fetch` returns its episodes later, in the order of the requests."""
         self._connection.send(work)
         self._pending += 1
 

@@ -105,7 +105,7 @@ class RobotRun:
     """How many of a batch's episodes are sampled from the demonstrations alone."""
     expert_takeover_within: int = 0
     """Preset ship: the expert takes over at a step drawn below this, so that an episode in which
-    the policy is stuck also shows how to go on; 0: it only labels."""
+    the policy is stuck also shows how to continue; 0: it only labels."""
     expert_takeover_grows_to: int = 0
     """`expert_takeover_within` of the last round, reached linearly: a better policy acts alone for
     longer, and is labelled where that takes it; 0: the same in every round."""

@@ -1,4 +1,4 @@
-"""How this process keeps its memory."""
+"""glibc's malloc: keep freed memory for the next update."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The recurrent policy is fed the action that was executed, not the one it requested. An expert that
 labels is asked at every state which the policy reaches and keeps its own memory along that path,
-so it can also take over and show how to go on from there.
+so it can also take over and show how to continue from there.
 """
 
 from __future__ import annotations

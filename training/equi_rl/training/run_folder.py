@@ -3,7 +3,7 @@
 config.json              every setting of the run, the version of the code, the environment
 progress.csv             one row per evaluation (and learner)
 tensorboard/             scalars over time
-checkpoint.safetensors   all that is needed to go on exactly; written whole or not at all
+checkpoint.safetensors   all that is needed to resume exactly; written whole or not at all
 summary.json             written last: the run is finished
 """
 
@@ -71,7 +71,7 @@ class RunFolder:
                 self._require_same(config)
                 if not resume:
                     raise RunFolderError(
-                        f"{self.path} already holds this run; pass --resume to go on with it,"
+                        f"{self.path} already holds this run; pass --resume to continue it,"
                         " or choose another folder"
                     )
             else:

@@ -8,7 +8,7 @@ The run folder documents itself:
     progress.csv                one row per evaluation: steps, updates, success, seconds
     tensorboard/                losses and success over time
     replay/                     episodes, written as they arrive
-    checkpoints/round_000120/   everything needed to go on, one folder per evaluation
+    checkpoints/round_000120/   everything needed to resume, one folder per evaluation
     checkpoints/best            link to the one with the best evaluation so far
 """
 
@@ -77,7 +77,7 @@ class Progress:
 
 
 class RobotTrainer:
-    """One run in one folder; `train` starts it, or with `resume` goes on with it."""
+    """One run in one folder; `train` starts it, or with `resume` continues it."""
 
     def __init__(self, run: RobotRun, folder: Path) -> None:
         self.run = run
@@ -186,10 +186,12 @@ class RobotTrainer:
         """Episodes, weights and counts of an earlier run; returns the seconds that it took."""
         checkpoint = newest_checkpoint(folder)
         if checkpoint is None:
-            raise RunFolderError(f"{folder} holds no checkpoint to go on from")
+            raise RunFolderError(f"{folder} holds no checkpoint to continue from")
         task = checkpoint.contract.task
         if task != self.run.task:
-            raise RunFolderError(f"{folder} is a run on {task}; it cannot go on as {self.run.task}")
+            raise RunFolderError(
+                f"{folder} is a run on {task}; it cannot continue as {self.run.task}"
+            )
         self.learner.start_from(checkpoint.tensors)
         before = Progress(**checkpoint.extra["progress"])
         for episode in stored_episodes(replay_folder(folder), checkpoint.extra["episodes_added"]):
@@ -197,7 +199,7 @@ class RobotTrainer:
         self.progress.updates = before.updates
         self.progress.environment_steps = before.environment_steps
         self.progress.episodes = before.episodes
-        # The learning curve goes on as well; rounds before this run's own count below zero.
+        # The learning curve continues as well; rounds before this run's own count below zero.
         earlier = RunFolder(folder)
         rows = [row for row in earlier.read_progress() if int(row["rounds"]) <= before.rounds]
         self.folder.append_progress(
