@@ -57,6 +57,14 @@ def ros_domain_id(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 
 @pytest.fixture
+def loopback_address() -> str:
+    """A loopback address on which no robot is emulated, for a test that starts one there."""
+    from ur_emulator.launching import free_address
+
+    return free_address()
+
+
+@pytest.fixture
 def ros_probe(ros_domain_id: int) -> Iterator[RosProbe]:
     """A node of the test's own that waits for topics, messages and services."""
     probe = RosProbe(ros_domain_id)

@@ -17,14 +17,13 @@ from families import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
-ADDRESS = f"127.0.{os.getpid() % 200 + 20}.9"
 START_S = 240.0
 """Generous: a busy machine takes its time to start nine processes."""
 
 
-def start(ros_launch, repository_root, **arguments):
+def start(ros_launch, repository_root, address, **arguments):
     launch_file = repository_root / "launch" / "sim2real.launch.py"
-    return ros_launch(launch_file, robot_ip=ADDRESS, driven_by="expert", **arguments)
+    return ros_launch(launch_file, robot_ip=address, driven_by="expert", **arguments)
 
 
 def latched():
@@ -78,11 +77,11 @@ def observation_count(ros_probe):
 
 
 def test_camera_faults_stop_the_observations_and_pass_by_themselves(
-    ros_launch, ros_probe, repository_root
+    ros_launch, ros_probe, repository_root, loopback_address
 ):
     from equi_interfaces.msg import PerceptionStatus
 
-    launched = start(ros_launch, repository_root)
+    launched = start(ros_launch, repository_root, loopback_address)
     launched.wait_for_text("policy.*ready: task", timeout_s=START_S)
     wait_for_status(ros_probe, PerceptionStatus.READY)
 
@@ -147,7 +146,7 @@ def _check_record(record: Path, steps: int) -> None:
 
 
 def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
-    ros_launch, ros_probe, repository_root
+    ros_launch, ros_probe, repository_root, loopback_address
 ):
     from equi_interfaces.action import RunEpisode
     from equi_interfaces.msg import RobotState
@@ -156,7 +155,7 @@ def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
 
     from ur_emulator.client import EmulatorClient
 
-    launched = start(ros_launch, repository_root)
+    launched = start(ros_launch, repository_root, loopback_address)
     launched.wait_for_text("policy.*ready: task", timeout_s=START_S)
     client = ActionClient(ros_probe.node, RunEpisode, "/policy/run_episode")
     wait_until(lambda: client.wait_for_server(0.1), 60, "the RunEpisode action")
@@ -176,7 +175,7 @@ def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
 
     def standing() -> bool:
         try:
-            with EmulatorClient(ADDRESS, timeout_s=1.0) as robot:
+            with EmulatorClient(loopback_address, timeout_s=1.0) as robot:
                 return robot.status()["joint_speed_rad_s"] < 0.01
         except OSError:
             return True  # the emulated robot has ended with the launch
