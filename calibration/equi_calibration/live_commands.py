@@ -1,4 +1,4 @@
-"""Commands that look at a running cell: collect, the daily check, delays. Thin by intention."""
+"""Commands that need a running cell: collect, quick check, latency. Thin by intention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from equi_calibration.cell_file import load_cell
 from equi_calibration.check.quick import quick_check
 from equi_calibration.collect.live import collect_live, live_clouds, measure_latency
 from equi_calibration.errors import CollectError
-from equi_calibration.offline_commands import judge_dataset
+from equi_calibration.offline_commands import check_dataset
 from equi_calibration.paths import CellOption, DatasetArgument, cell_path, stored_calibration
 from equi_calibration.terminal import LiveView, print_checks, print_delays, require_yes
 from equi_core.calibration import CellCalibration
@@ -77,10 +77,10 @@ def check(
     results: Path | None = None,
     timeout_s: float = 20.0,
 ) -> int:
-    """Judge a solved dataset: PASS or FAIL, the calibration file and the report.
+    """Evaluate a solved dataset: PASS or FAIL, the calibration file and the report.
 
-    With --quick: no dataset; look at the table and a block through the live cameras and say whether
-    they are still where the calibration says. Exit code 0 pass, 1 fail, 2 wrong input.
+    With --quick: no dataset; check with the live clouds of the table and a block whether the
+    cameras are still where the calibration says. Exit code 0 pass, 1 fail, 2 wrong input.
     Example: equi-calibrate check runs/calibration_1
     Example: equi-calibrate check --quick --cell lab
 
@@ -96,7 +96,7 @@ def check(
         return _quick(cell or "sim", results, timeout_s)
     if dataset is None:
         raise CollectError("give the folder of a dataset, or --quick")
-    return judge_dataset(dataset, cell, results)
+    return check_dataset(dataset, cell, results)
 
 
 def latency(

@@ -1,4 +1,4 @@
-"""Commands that need files only: print a board, simulate, solve, judge. Thin by intention."""
+"""Commands that need files only: print a board, simulate, solve, check. Thin by intention."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from equi_calibration.board.print import print_board
 from equi_calibration.cell_file import load_cell
 from equi_calibration.check.report import write_report
 from equi_calibration.check.result import calibration_of, result_path, scene_of
-from equi_calibration.check.verdict import judge
+from equi_calibration.check.verdict import evaluate
 from equi_calibration.collect.dataset import load_dataset
 from equi_calibration.paths import CellOption, DatasetArgument, cell_path, results_of
-from equi_calibration.solve.solution import SolutionRecord, record_of
+from equi_calibration.solve.solution import Solution
 from equi_calibration.solve.solver import solve_dataset
 from equi_calibration.terminal import LiveView, print_checks, print_solution
 from equi_core.calibration import CalibrationError, CellCalibration
@@ -104,7 +104,7 @@ def solve(
     refine_intrinsics: bool = False,
     icp: bool = False,
 ) -> int:
-    """Compute where the cameras stand from a dataset; writes solution.json into it.
+    """Compute the camera poses from a dataset; writes solution.json into it.
 
     Example: equi-calibrate solve runs/calibration_1
 
@@ -112,14 +112,14 @@ def solve(
         dataset: folder of 'collect' or 'simulate'.
         cell: its cell; the one that the dataset names if not given.
         refine_intrinsics: also solve for focal lengths and principal points.
-        icp: also let the depth clouds of the blocks draw the cameras together (ICP); worth it when
-            few views were collected or depth and colour are not quite aligned.
+        icp: also use the depth clouds of the blocks as a constraint between the cameras (ICP);
+            worth it when few views were collected or depth and colour are not quite aligned.
     """
     data = load_dataset(dataset)
     settings = load_cell(cell_path(cell or data.cell))
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), transient=True) as progress:
         task = progress.add_task("", total=None)
-        solved = solve_dataset(
+        solution = solve_dataset(
             data,
             settings.scene.workspace.centre_m,
             gate=settings.view_gate,
@@ -127,32 +127,31 @@ def solve(
             icp=settings.scene if icp else None,
             progress=lambda text: progress.update(task, description=text),
         )
-    record = record_of(data, solved)
-    path = record.save(dataset)
-    print_solution(record)
+    path = solution.save(dataset)
+    print_solution(solution)
     Console().print(f"Wrote {path}. Next: equi-calibrate check {dataset}", highlight=False)
     return 0
 
 
-def judge_dataset(dataset: Path, cell: str | None, results: Path | None) -> int:
-    """Judge a solved dataset, write calibration and report; 0 pass, 1 fail."""
+def check_dataset(dataset: Path, cell: str | None, results: Path | None) -> int:
+    """Evaluate a solved dataset, write calibration and report; 0 pass, 1 fail."""
     data = load_dataset(dataset)
     settings = load_cell(cell_path(cell or data.cell))
-    record = SolutionRecord.load(dataset)
-    scene = scene_of(settings, data, record)
-    verdict = judge(settings, data, record, scene)
+    solution = Solution.load(dataset)
+    scene = scene_of(settings, data, solution)
+    verdict = evaluate(settings, data, solution, scene)
     path = result_path(results or results_of(data, dataset), settings.cell)
     delays = _known_delays(path)
     calibration_of(
         settings,
         data,
-        record,
+        solution,
         scene,
         verdict,
         camera_to_host_s=delays[0],
         command_to_motion_s=delays[1],
     ).save(path)
-    page, _ = write_report(path.parent, settings, data, record, scene, verdict)
+    page, _ = write_report(path.parent, settings, data, solution, scene, verdict)
     print_checks(verdict.checks, verdict.passed)
     console = Console()
     for problem in verdict.problems:

@@ -1,4 +1,4 @@
-"""What the commands show in the terminal: the tour's stops, verdict tables, delays."""
+"""What the commands show in the terminal: poses collected, verdict tables, delays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from equi_calibration.check.checks import Check
 from equi_calibration.collect.latency import Delay, Latencies
 from equi_calibration.collect.session import PoseReport
 from equi_calibration.errors import CollectError
-from equi_calibration.solve.solution import SolutionRecord
+from equi_calibration.solve.solution import Solution
 
 
 class LiveView:
@@ -57,13 +57,11 @@ def print_checks(checks: tuple[Check, ...], passed: bool) -> None:
     """Every line of a verdict, then the verdict."""
     table = Table("", "quantity", "value", "limit", "", "")
     for item in checks:
-        yes_no = item.unit == "" and item.limit == 0.0
-        value = ("yes" if item.passed else "no") if yes_no else f"{item.value:.3g}"
         table.add_row(
             item.subject,
             item.name,
-            value,
-            "" if yes_no else f"{item.limit:.3g}",
+            item.value_text,
+            item.limit_text,
             item.unit,
             "[green]pass[/]" if item.passed else "[bold red]FAIL[/]",
         )
@@ -72,11 +70,11 @@ def print_checks(checks: tuple[Check, ...], passed: bool) -> None:
     console.print("[bold green]PASS[/]" if passed else "[bold red]FAIL[/]")
 
 
-def print_solution(record: SolutionRecord) -> None:
-    """Where the cameras stand, and which views were left out."""
+def print_solution(solution: Solution) -> None:
+    """Camera poses, and which views were left out."""
     table = Table("camera", "x, y, z in base_link [m]", "95 % [mm]", "95 % [deg]", "px", "views")
-    for name, camera in record.cameras.items():
-        x, y, z = camera.pose[:3, 3]
+    for name, camera in solution.cameras.items():
+        x, y, z = camera.position_m
         table.add_row(
             name,
             f"{x:.4f}, {y:.4f}, {z:.4f}",
@@ -87,7 +85,7 @@ def print_solution(record: SolutionRecord) -> None:
         )
     console = Console()
     console.print(table)
-    for file, reasons in record.rejections.items():
+    for file, reasons in solution.rejections.items():
         console.print(f"left out {file}: {'; '.join(reasons)}", highlight=False)
 
 

@@ -11,7 +11,7 @@ class Check:
     """One line of the verdict."""
 
     subject: str
-    """A camera, or what else is judged."""
+    """A camera, or what else is checked."""
     name: str
     value: float
     limit: float
@@ -19,6 +19,23 @@ class Check:
     passed: bool
     advice: str = ""
     """What is wrong and what to do; empty if passed."""
+
+    @property
+    def is_yes_no(self) -> bool:
+        """Whether this is a condition rather than a measured value."""
+        return self.unit == "" and self.limit == 0.0
+
+    @property
+    def value_text(self) -> str:
+        """The value as a table shows it."""
+        if self.is_yes_no:
+            return "yes" if self.passed else "no"
+        return f"{self.value:.3g}"
+
+    @property
+    def limit_text(self) -> str:
+        """The limit as a table shows it."""
+        return "" if self.is_yes_no else f"{self.limit:.3g}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from equi_calibration.collect.dataset import Dataset
 from equi_calibration.errors import SceneError
 from equi_calibration.scene.depth import cloud_poses
 from equi_calibration.scene.scene import SceneReport, examine_scene
-from equi_calibration.solve.solution import SolutionRecord
+from equi_calibration.solve.solution import Solution
 from equi_core.calibration import (
     FILE_NAME,
     CalibrationLimits,
@@ -24,7 +24,7 @@ _NOT_MEASURED = 1e6
 """Stands for a residual that could not be measured; far above every limit."""
 
 
-def scene_of(cell: CellSettings, dataset: Dataset, record: SolutionRecord) -> SceneReport:
+def scene_of(cell: CellSettings, dataset: Dataset, solution: Solution) -> SceneReport:
     """Examine the dataset's clouds with the solved cameras."""
     if not dataset.scenes:
         raise SceneError(
@@ -33,7 +33,7 @@ def scene_of(cell: CellSettings, dataset: Dataset, record: SolutionRecord) -> Sc
         )
     scene = dataset.scenes[-1]
     poses = cloud_poses(
-        {name: camera.pose for name, camera in record.cameras.items()},
+        solution.base_from_camera,
         {name: camera.cloud_from_image for name, camera in dataset.cameras.items()},
     )
     clouds = {name: dataset.cloud(scene, name) for name in scene.clouds}
@@ -43,7 +43,7 @@ def scene_of(cell: CellSettings, dataset: Dataset, record: SolutionRecord) -> Sc
 def calibration_of(
     cell: CellSettings,
     dataset: Dataset,
-    record: SolutionRecord,
+    solution: Solution,
     scene: SceneReport,
     verdict: Verdict,
     *,
@@ -53,7 +53,7 @@ def calibration_of(
     """The calibration in the form that perception reads, whatever the verdict."""
     limits = cell.limits
     poses = cloud_poses(
-        {name: camera.pose for name, camera in record.cameras.items()},
+        solution.base_from_camera,
         {name: camera.cloud_from_image for name, camera in dataset.cameras.items()},
     )
     cameras = tuple(
@@ -62,9 +62,9 @@ def calibration_of(
             name=name,
             serial=dataset.cameras[name].serial,
             optical_frame=dataset.cameras[name].optical_frame,
-            reprojection_px=_finite(record.cameras[name].reprojection_px),
-            position_error_mm=_finite(record.cameras[name].position_error_mm),
-            orientation_error_deg=_finite(record.cameras[name].orientation_error_deg),
+            reprojection_px=_finite(solution.cameras[name].reprojection_px),
+            position_error_mm=_finite(solution.cameras[name].position_error_mm),
+            orientation_error_deg=_finite(solution.cameras[name].orientation_error_deg),
             depth_scale=scene.views[name].correction.scale,
             depth_offset_m=scene.views[name].correction.offset_m,
         )
@@ -74,7 +74,7 @@ def calibration_of(
     worst_table = max(view.table.worst_mm(workspace) for view in scene.views.values())
     return CellCalibration(
         cell=cell.cell,
-        created_utc=record.created_utc,
+        created_utc=solution.created_utc,
         valid_for_days=limits.valid_for_days,
         robot_serial=dataset.robot_serial,
         software_version=equi_calibration.__version__,

@@ -16,7 +16,7 @@ from equi_calibration.check.checks import Check, Verdict, below, yes_no
 from equi_calibration.collect.dataset import Dataset
 from equi_calibration.scene.scene import SceneReport
 from equi_calibration.solve.drift import pose_difference
-from equi_calibration.solve.solution import CameraSolution, SolutionRecord
+from equi_calibration.solve.solution import CameraSolution, Solution
 
 FloatArray = NDArray[np.float64]
 
@@ -24,29 +24,29 @@ _DRIFT_SIGNIFICANCE = 8.0
 _MOST_REJECTED_SHARE = 0.3
 
 
-def judge(
+def evaluate(
     cell: CellSettings,
     dataset: Dataset,
-    record: SolutionRecord,
+    solution: Solution,
     scene: SceneReport,
     now: datetime | None = None,
 ) -> Verdict:
-    """Hold a solution and the scene it sees against the cell's limits."""
+    """Compare a solution, and the scene seen through it, with the cell's limits."""
     # Causes come before their consequences, so that the first problem named is the one to mend.
-    checks: list[Check] = [_identity(cell, dataset, record)]
+    checks: list[Check] = [_identity(cell, dataset, solution)]
     checks += [_serial(cell, dataset, name) for name in cell.names]
-    checks.append(_age(cell.limits, record.created_utc, now))
-    checks += _place_checks(cell, {name: camera.pose for name, camera in record.cameras.items()})
-    checks += _common_checks(cell.limits, record)
-    checks += [_drift(cell.limits, name, record.cameras[name]) for name in cell.names]
+    checks.append(_age(cell.limits, solution.created_utc, now))
+    checks += _nominal_pose_checks(cell, solution.base_from_camera)
+    checks += _common_checks(cell.limits, solution)
+    checks += [_drift(cell.limits, name, solution.cameras[name]) for name in cell.names]
     for name in cell.names:
-        checks += _camera_checks(cell, name, record)
+        checks += _camera_checks(cell, name, solution)
     checks += _scene_checks(cell, scene)
     return Verdict(tuple(checks))
 
 
-def _identity(cell: CellSettings, dataset: Dataset, record: SolutionRecord) -> Check:
-    same = dataset.cell == cell.cell and record.dataset_checksum == dataset.checksum
+def _identity(cell: CellSettings, dataset: Dataset, solution: Solution) -> Check:
+    same = dataset.cell == cell.cell and solution.dataset_checksum == dataset.checksum
     return yes_no(
         "dataset",
         "belongs to this cell and solution",
@@ -68,8 +68,8 @@ def _serial(cell: CellSettings, dataset: Dataset, name: str) -> Check:
     )
 
 
-def _camera_checks(cell: CellSettings, name: str, record: SolutionRecord) -> list[Check]:
-    limits, found = cell.limits, record.cameras[name]
+def _camera_checks(cell: CellSettings, name: str, solution: Solution) -> list[Check]:
+    limits, found = cell.limits, solution.cameras[name]
     total = found.views + found.rejected_views
     return [
         below(
@@ -113,7 +113,7 @@ def _camera_checks(cell: CellSettings, name: str, record: SolutionRecord) -> lis
             _MOST_REJECTED_SHARE,
             "",
             "Too many views contradict the rest: something moved, or the images do not belong to "
-            "the poses. Look at the rejected views in the report, then collect again.",
+            "the poses. See the rejected views in the report, then collect again.",
         ),
     ]
 
@@ -133,8 +133,8 @@ def _drift(limits: VerdictLimits, name: str, found: CameraSolution) -> Check:
     )
 
 
-def _place_checks(cell: CellSettings, found: Mapping[str, FloatArray]) -> list[Check]:
-    """Each camera near its own nominal place; a camera at another one's place is a swap."""
+def _nominal_pose_checks(cell: CellSettings, found: Mapping[str, FloatArray]) -> list[Check]:
+    """Each camera near its own nominal pose; a camera at another one's pose is a swap."""
     limits = cell.limits
     checks = []
     for name in cell.names:
@@ -152,13 +152,13 @@ def _place_checks(cell: CellSettings, found: Mapping[str, FloatArray]) -> list[C
                 to_other[1] <= limits.nominal_rotation_deg
             ):
                 advice = (
-                    f"It stands where '{other}' should be: the cameras are swapped. Exchange the "
+                    f"It is where '{other}' should be: the cameras are swapped. Exchange the "
                     "cables or the serial numbers in the cell file, and collect again."
                 )
         checks.append(
             below(
                 name,
-                "distance from its nominal place",
+                "distance from its nominal position",
                 distance,
                 limits.nominal_position_m,
                 "m",
@@ -168,7 +168,7 @@ def _place_checks(cell: CellSettings, found: Mapping[str, FloatArray]) -> list[C
         checks.append(
             below(
                 name,
-                "turn from its nominal direction",
+                "rotation from its nominal orientation",
                 angle,
                 limits.nominal_rotation_deg,
                 "deg",
@@ -178,10 +178,10 @@ def _place_checks(cell: CellSettings, found: Mapping[str, FloatArray]) -> list[C
     return checks
 
 
-def _common_checks(limits: VerdictLimits, record: SolutionRecord) -> list[Check]:
-    percent = 100 * abs(record.board_scale - 1.0)
+def _common_checks(limits: VerdictLimits, solution: Solution) -> list[Check]:
+    percent = 100 * abs(solution.board_scale - 1.0)
     # Only what is certain counts against the board: two standard deviations are allowed for.
-    certain = max(0.0, percent - 200 * record.board_scale_sigma)
+    certain = max(0.0, percent - 200 * solution.board_scale_sigma)
     checks = [
         below(
             "board",
@@ -189,28 +189,29 @@ def _common_checks(limits: VerdictLimits, record: SolutionRecord) -> list[Check]
             certain,
             limits.board_scale_percent,
             "%",
-            f"The print is {100 * record.board_scale:.2f} % of its stated size. Measure it and put "
-            "the true square_m and marker_m into the cell file, or print at 100 %; collect again.",
+            f"The print is {100 * solution.board_scale:.2f} % of its stated size. Measure it and "
+            "put the true square_m and marker_m into the cell file, or print at 100 %; collect "
+            "again.",
         ),
         below(
             "robot",
             "spread of its own position error",
-            record.robot_position_noise_mm,
+            solution.robot_position_noise_mm,
             limits.robot_error_mm,
             "mm",
             "The robot's poses contradict each other. Check the TCP set in the controller, the "
             "factory kinematics and that the board does not slip in the gripper.",
         ),
     ]
-    if record.cross_camera_board_mm is not None:
+    if solution.cross_camera_board_mm is not None:
         checks.append(
             below(
                 "cameras",
                 "disagreement on the board",
-                record.cross_camera_board_mm,
+                solution.cross_camera_board_mm,
                 limits.cross_camera_mm,
                 "mm",
-                "Two cameras see the same board at two places. Collect again.",
+                "Two cameras see the same board at two positions. Collect again.",
             )
         )
     return checks
@@ -262,7 +263,7 @@ def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
                 scene.block_shift_mm,
                 limits.block_mm,
                 "mm",
-                "The cameras see the blocks at different places. Put blocks of the size in the "
+                "The cameras see the blocks at different positions. Put blocks of the size in the "
                 "cell file on the table, well apart and inside the workspace; collect again.",
             )
         )

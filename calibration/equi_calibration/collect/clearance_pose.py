@@ -26,7 +26,7 @@ _GRID = 7
 _YAWS_RAD = tuple(np.radians([-90.0, -45.0, 0.0, 45.0, 90.0]))
 
 
-def parked_joints(cell: CellSettings) -> FloatArray:
+def clearance_joints(cell: CellSettings) -> FloatArray:
     """Joints (6,) inside the cell's boxes, with a clear way from the ready posture.
 
     Raises:
@@ -39,7 +39,7 @@ def parked_joints(cell: CellSettings) -> FloatArray:
     for x, y, z, yaw in itertools.product(*axes, _YAWS_RAD):
         joints = reachable_joints(top_down_pose([x, y, z], yaw))
         if joints is not None and joints_are_clear(cell, joints):
-            found.append((hidden_share(cell, joints), joints))
+            found.append((occluded_fraction(cell, joints), joints))
     for _, joints in sorted(found, key=lambda item: item[0]):
         if path_is_clear(cell, ready, joints):
             return joints
@@ -49,7 +49,7 @@ def parked_joints(cell: CellSettings) -> FloatArray:
     )
 
 
-def hidden_share(cell: CellSettings, joints_rad: FloatArray) -> float:
+def occluded_fraction(cell: CellSettings, joints_rad: FloatArray) -> float:
     """Share of the table's points, over all cameras, that arm or board hide at joints (6,)."""
     body = _body_points(cell, joints_rad)
     low, high = cell.scene.workspace.low_m, cell.scene.workspace.high_m

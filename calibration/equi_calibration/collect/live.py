@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equi_calibration.board.detection import BoardDetector
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.cell_file import CellSettings
-from equi_calibration.collect.clearance_pose import parked_joints
+from equi_calibration.collect.clearance_pose import clearance_joints
 from equi_calibration.collect.dataset import Dataset
 from equi_calibration.collect.dataset_writer import DatasetWriter
 from equi_calibration.collect.latency import (
@@ -29,7 +29,7 @@ from equi_calibration.collect.latency import (
 )
 from equi_calibration.collect.poses import ALL_CAMERAS, PlannedPose, path_is_clear, plan_poses
 from equi_calibration.collect.session import Progress, add_scene, collect_dataset
-from equi_calibration.collect.sources import ArmReading, Shot
+from equi_calibration.collect.sources import ArmReading, StampedImage
 from equi_calibration.errors import CollectError, LatencyError
 from equi_core.cell_file import CellFile
 from equi_core.motion.ur5_kinematics import HOME_RAD
@@ -75,7 +75,7 @@ def collect_live(
     with RosCameras(cell) as ros, RtdeArm(cell, address, listen_only=hand_guided) as arm:
         ros.wait_ready(timeout_s)
         lenses = {name: camera.intrinsics for name, camera in ros.cameras.items()}
-        parked = None if hand_guided else parked_joints(cell)
+        parked = None if hand_guided else clearance_joints(cell)
 
         def look(writer: DatasetWriter) -> None:
             if parked is None:
@@ -171,7 +171,7 @@ def _nudged(arm: RtdeArm, amplitude_m: float) -> tuple[FloatArray, FloatArray, l
 
 def _camera_delay(
     name: str,
-    shots: list[Shot],
+    shots: list[StampedImage],
     detector: BoardDetector,
     lens: Intrinsics,
     motion: tuple[FloatArray, FloatArray],
@@ -268,7 +268,7 @@ def _confirmed(ask: Ask, poses: int) -> Iterator[None]:
 
 
 def _robot_ip(cell_path: Path) -> str:
-    address = CellFile.load(cell_path).section("robot").get("robot_ip")
-    if not isinstance(address, str) or not address:
-        raise CollectError(f"{cell_path} names no robot.robot_ip; give --robot-ip")
+    address = CellFile.load(cell_path).robot_ip
+    if not address:
+        raise CollectError(f"{cell_path}: 'cell.robot_ip' is empty; give --robot-ip")
     return address

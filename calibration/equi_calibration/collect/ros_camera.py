@@ -18,7 +18,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.cell_file import CameraSettings, CellSettings
 from equi_calibration.collect.ros_messages import image_of, intrinsics_of, points_of_cloud, stamp_s
-from equi_calibration.collect.sources import Shot
+from equi_calibration.collect.sources import StampedImage
 from equi_calibration.errors import CollectError
 from equi_ros.background_node import BackgroundNode
 
@@ -70,7 +70,7 @@ class RosCamera:
         """Images and clouds are published in one optical frame (aligned depth)."""
         return np.eye(4)
 
-    def shot_after(self, stamp: float, timeout_s: float) -> Shot:
+    def image_after(self, stamp: float, timeout_s: float) -> StampedImage:
         """The first image exposed after a time."""
         found: list[tuple[Any, float]] = []
 
@@ -80,13 +80,13 @@ class RosCamera:
 
         self._wait(arrived, timeout_s, f"no new image on {self._settings.image_topic}")
         message, received = found[0]
-        return Shot(image_of(message), stamp_s(message), received)
+        return StampedImage(image_of(message), stamp_s(message), received)
 
-    def shots(self) -> list[Shot]:
+    def shots(self) -> list[StampedImage]:
         """All images that are still kept, oldest first."""
         with self._changed:
             kept = list(self._images)
-        return [Shot(image_of(m), stamp_s(m), received) for m, received in kept]
+        return [StampedImage(image_of(m), stamp_s(m), received) for m, received in kept]
 
     def keep(self, count: int) -> None:
         """Keep this many images from now on."""

@@ -150,7 +150,7 @@ def _look(
     # Images are asked for after the arm has rested for a while: it still swings when it arrives.
     rested_s = arm.now_s() + cell.collect.settle_s
     shots = {
-        name: source.shot_after(rested_s, _IMAGE_TIMEOUT_S + cell.collect.settle_s)
+        name: source.image_after(rested_s, _IMAGE_TIMEOUT_S + cell.collect.settle_s)
         for name, source in cameras.items()
     }
     after = arm.read()

@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Shot:
+class StampedImage:
     """One image."""
 
     image: NDArray[np.uint8]
@@ -59,7 +59,7 @@ class CameraSource(Protocol):
     def cloud_from_image(self) -> FloatArray:
         """(4, 4) from the image's optical frame to the cloud's."""
 
-    def shot_after(self, stamp_s: float, timeout_s: float) -> Shot:
+    def image_after(self, stamp_s: float, timeout_s: float) -> StampedImage:
         """The first image exposed after a time; raises CollectError if none comes."""
 
     def cloud_after(self, stamp_s: float, timeout_s: float) -> tuple[NDArray[np.float32], float]:

@@ -18,7 +18,7 @@ from equi_calibration.collect.dataset import Dataset
 from equi_calibration.errors import SceneError
 from equi_calibration.scene.depth import Registration, cloud_poses
 from equi_calibration.scene.scene import examine_scene
-from equi_calibration.solve.parameters import Layout, skew
+from equi_calibration.solve.parameters import Parameters, skew
 from equi_core.geometry import invert, matrix_to_rotvec, transform_points
 
 FloatArray = NDArray[np.float64]
@@ -29,7 +29,7 @@ thousands of points do not make it better."""
 
 
 @dataclass(frozen=True, eq=False)
-class CloudLink:
+class CloudConstraint:
     """`source` should move against `target` by a motion; both as they stood at registration."""
 
     source: str
@@ -38,26 +38,26 @@ class CloudLink:
     registration: Registration
     sigma_m: float = ICP_SIGMA_M
 
-    def residual(self, layout: Layout) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def residual(self, parameters: Parameters) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Value (K,), derivative (K, size) and standard deviation (K,) [m]."""
         found = self.registration
         wanted = np.concatenate([found.translation_m, found.rotation_rad])
         scale = np.array([1.0] * 3 + [found.lever_m] * 3)
         rows = found.directions * scale
-        moved = self._moved(layout, self.source) - self._moved(layout, self.target)
-        jacobian = np.zeros((len(rows), layout.size))
+        moved = self._moved(parameters, self.source) - self._moved(parameters, self.target)
+        jacobian = np.zeros((len(rows), parameters.size))
         # A step (v, w) of camera_from_base moves what the camera sees at q by -(v + w x q).
         by_step = np.zeros((6, 6))
         by_step[:3, :3] = by_step[3:, 3:] = -np.eye(3)
         by_step[:3, 3:] = skew(found.centre_m)
-        jacobian[:, layout.camera_slice(self.source)] = rows @ by_step
-        jacobian[:, layout.camera_slice(self.target)] = -rows @ by_step
+        jacobian[:, parameters.camera_slice(self.source)] = rows @ by_step
+        jacobian[:, parameters.camera_slice(self.target)] = -rows @ by_step
         return rows @ (moved - wanted), jacobian, np.full(len(rows), self.sigma_m)
 
-    def _moved(self, layout: Layout, camera: str) -> FloatArray:
+    def _moved(self, parameters: Parameters, camera: str) -> FloatArray:
         """Motion (6,) about the centre by which a camera's points have moved since registration."""
         centre = self.registration.centre_m
-        change = invert(layout.camera_from_base[camera]) @ invert(self.base_from_camera[camera])
+        change = invert(parameters.camera_from_base[camera]) @ invert(self.base_from_camera[camera])
         return np.concatenate(
             [
                 transform_points(change, centre[None])[0] - centre,
@@ -66,9 +66,9 @@ class CloudLink:
         )
 
 
-def link_of(
+def cloud_constraint(
     dataset: Dataset, base_from_camera: Mapping[str, FloatArray], settings: SceneSettings
-) -> CloudLink:
+) -> CloudConstraint:
     """Register the clouds of a dataset's last scene, seen through cameras at the given poses.
 
     Raises:
@@ -86,4 +86,4 @@ def link_of(
     if registration is None:
         raise SceneError("--icp needs clouds of two cameras")
     source, target = sorted(clouds)[:2]
-    return CloudLink(source, target, base_from_camera, registration)
+    return CloudConstraint(source, target, base_from_camera, registration)

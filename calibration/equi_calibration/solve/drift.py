@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_calibration.solve.problem import Problem
-from equi_calibration.solve.refine import Solution
+from equi_calibration.solve.bundle_adjustment import Adjustment
+from equi_calibration.solve.problem import HandEyeProblem
 from equi_calibration.solve.validation import LARGEST_SIGMA_M, predicted_pose, seen_pose
 from equi_core.geometry import invert, transform_points
 
@@ -29,7 +29,7 @@ class Drift:
     """The last pose before it."""
 
 
-def find_drift(problem: Problem, solution: Solution, camera: str) -> Drift:
+def find_drift(problem: HandEyeProblem, solution: Adjustment, camera: str) -> Drift:
     """Largest step in where single views of a camera place the middle of the workspace."""
     views = sorted(problem.views_of(camera), key=lambda view: view.pose_index)
     if len(views) < 2 * _SHORTEST_SEGMENT:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_calibration.errors import SolveError
-from equi_calibration.solve.problem import Problem, View
+from equi_calibration.solve.problem import HandEyeProblem, View
 from equi_core.geometry import invert, matrix_to_rotvec, pose_matrix, rotvec_to_matrix
 
 FloatArray = NDArray[np.float64]
@@ -26,7 +26,7 @@ class Estimate:
     """(4, 4)"""
 
 
-def solve_closed_form(problem: Problem) -> Estimate:
+def solve_hand_eye(problem: HandEyeProblem) -> Estimate:
     """Solve camera_from_board = camera_from_base base_from_tcp tcp_from_board for each camera.
 
     Each camera yields its own board-in-hand transform; the one that explains all views best is
@@ -60,7 +60,7 @@ def solve_closed_form(problem: Problem) -> Estimate:
     return best
 
 
-def median_pixel_error(problem: Problem, estimate: Estimate) -> float:
+def median_pixel_error(problem: HandEyeProblem, estimate: Estimate) -> float:
     """Median distance of predicted and seen corners [px]; insensitive to outliers."""
     corners = problem.board.corners_m()
     errors = []
@@ -79,7 +79,7 @@ def median_pixel_error(problem: Problem, estimate: Estimate) -> float:
     return float(np.median(np.concatenate(errors)))
 
 
-def _hand_eye(problem: Problem, views: tuple[View, ...], method: int) -> FloatArray | None:
+def _hand_eye(problem: HandEyeProblem, views: tuple[View, ...], method: int) -> FloatArray | None:
     """tcp_from_board from one camera's views; None if OpenCV's answer is not a rigid transform."""
     board_in_camera = np.array([view.camera_from_board for view in views])
     tcp_in_base = problem.base_from_tcp[[view.pose_index for view in views]]
@@ -103,7 +103,7 @@ def _hand_eye(problem: Problem, views: tuple[View, ...], method: int) -> FloatAr
     return invert(pose_matrix(translation.ravel(), u @ vt))
 
 
-def _mean_camera(problem: Problem, camera: str, tcp_from_board: FloatArray) -> FloatArray:
+def _mean_camera(problem: HandEyeProblem, camera: str, tcp_from_board: FloatArray) -> FloatArray:
     """Robust mean of the camera poses that the single views imply."""
     poses = np.array(
         [

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_calibration.solve.problem import Problem
+from equi_calibration.solve.problem import HandEyeProblem
 
 FloatArray = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class Noise:
     view_factors: Mapping[ViewKey, float] = field(default_factory=dict)
     """Noise of a view over the typical; 1 for views that are not named."""
 
-    def pixel_sigmas_px(self, problem: Problem) -> FloatArray:
+    def pixel_sigmas_px(self, problem: HandEyeProblem) -> FloatArray:
         """(2 N,) standard deviation of every corner coordinate, in the order of the views."""
         return np.concatenate(
             [
@@ -58,7 +58,7 @@ class Noise:
 
 
 def estimate_noise(
-    noise: Noise, problem: Problem, residuals: FloatArray, leverage: FloatArray
+    noise: Noise, problem: HandEyeProblem, residuals: FloatArray, leverage: FloatArray
 ) -> tuple[Noise, bool]:
     """One round of variance components: squared residuals over their share of the redundancy.
 

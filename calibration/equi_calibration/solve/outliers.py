@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_calibration.solve.parameters import Layout, linearise
-from equi_calibration.solve.problem import Problem, View
+from equi_calibration.solve.parameters import Parameters, linearise
+from equi_calibration.solve.problem import HandEyeProblem, View
 
 _CORNER_GATE = 6.5
 """A corner is wrong if it is off by so many standard deviations ..."""
@@ -19,16 +19,18 @@ _NOISIEST_VIEW = 4.0
 """A view may be so many times noisier than is typical before its corners count as wrong."""
 
 
-def without_outliers(problem: Problem, layout: Layout) -> tuple[Problem, int, tuple[str, ...]]:
+def without_outliers(
+    problem: HandEyeProblem, parameters: Parameters
+) -> tuple[HandEyeProblem, int, tuple[str, ...]]:
     """The problem without what does not fit; corners dropped, and why views were."""
-    pixels, _ = linearise(problem, layout)
+    pixels, _ = linearise(problem, parameters)
     errors = np.linalg.norm(pixels.reshape(-1, 2), axis=1)
     typical = _sigma(errors)
-    corrections = layout.corrections
+    corrections = parameters.corrections
     spread = 1.4826 * np.median(np.abs(corrections), axis=0) + np.array([2e-4] * 3 + [2e-4] * 3)
     bad_pose = {
         pose
-        for pose, correction in zip(layout.pose_indices, corrections, strict=True)
+        for pose, correction in zip(parameters.pose_indices, corrections, strict=True)
         if np.any(np.abs(correction) > _POSE_GATE * spread)
     }
     kept: list[View] = []

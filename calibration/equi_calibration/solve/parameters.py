@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.errors import SolveError
 from equi_calibration.solve.hand_eye import Estimate
-from equi_calibration.solve.problem import Problem
+from equi_calibration.solve.problem import HandEyeProblem
 from equi_core.geometry import invert, pose_matrix, rotvec_to_matrix
 
 FloatArray = NDArray[np.float64]
@@ -25,7 +25,7 @@ _POSE_SCALES = np.array([1e-3] * 3 + [1e-3] * 3)
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Parameters:
     """Current values of all parameters, and where each lies in the step vector."""
 
     cameras: tuple[str, ...]
@@ -42,8 +42,8 @@ class Layout:
 
     @classmethod
     def of(
-        cls, problem: Problem, start: Estimate, refine_intrinsics: bool, estimate_scale: bool
-    ) -> Layout:
+        cls, problem: HandEyeProblem, start: Estimate, refine_intrinsics: bool, estimate_scale: bool
+    ) -> Parameters:
         """Start values for a problem."""
         return cls(
             problem.cameras,
@@ -101,8 +101,8 @@ class Layout:
                 scales[self.lens_slice(camera)] = 1.0
         return scales
 
-    def moved(self, step: FloatArray) -> Layout:
-        """The layout after a step (size,)."""
+    def moved(self, step: FloatArray) -> Parameters:
+        """The parameters after a step (size,)."""
         intrinsics = dict(self.intrinsics)
         if self.refine_intrinsics:
             for camera in self.cameras:
@@ -128,13 +128,13 @@ class Layout:
             scale=self.scale + (float(step[self.scale_index]) if self.estimate_scale else 0.0),
         )
 
-    def restricted_to(self, problem: Problem) -> Layout:
-        """The layout for a problem with some poses removed."""
+    def restricted_to(self, problem: HandEyeProblem) -> Parameters:
+        """The parameters for a problem with some poses removed."""
         rows = [self.pose_indices.index(pose) for pose in problem.used_poses]
         return replace(self, pose_indices=problem.used_poses, corrections=self.corrections[rows])
 
-    def without_corrections(self) -> Layout:
-        """The layout with the robot taken at its word."""
+    def without_corrections(self) -> Parameters:
+        """The parameters with the robot taken at its word."""
         return replace(self, corrections=np.zeros_like(self.corrections))
 
     def estimate(self) -> Estimate:
@@ -189,12 +189,6 @@ class Layout:
         transfer[3:, 3:] = -np.eye(3)
         return transfer @ covariance[part, part] @ transfer.T
 
-    def board_covariance(self, covariance: FloatArray) -> FloatArray:
-        """(6, 6) of tcp_from_board's step, turned into the TCP's axes."""
-        turn = np.kron(np.eye(2), self.tcp_from_board[:3, :3])
-        part = self.board_slice
-        return turn @ covariance[part, part] @ turn.T
-
     def scale_sigma(self, covariance: FloatArray) -> float:
         """Standard deviation of the board's scale; 0 if it was not estimated."""
         if not self.estimate_scale:
@@ -202,20 +196,20 @@ class Layout:
         return float(np.sqrt(covariance[self.scale_index, self.scale_index]))
 
 
-def linearise(problem: Problem, layout: Layout) -> tuple[FloatArray, FloatArray]:
+def linearise(problem: HandEyeProblem, parameters: Parameters) -> tuple[FloatArray, FloatArray]:
     """Pixel residuals (2 N,), predicted minus seen, and their derivative (2 N, size)."""
     corners = problem.board.corners_m()
-    place = {pose: index for index, pose in enumerate(layout.pose_indices)}
+    place = {pose: index for index, pose in enumerate(parameters.pose_indices)}
     residuals, jacobians = [], []
     for view in problem.views:
         position = place[view.pose_index]
-        correction = layout.corrections[position]
+        correction = parameters.corrections[position]
         turn = rotvec_to_matrix(correction[3:])
-        camera_from_base = layout.camera_from_base[view.camera]
+        camera_from_base = parameters.camera_from_base[view.camera]
         base_from_tcp = problem.base_from_tcp[view.pose_index]
-        on_print = layout.scale * corners[view.corner_ids]
-        board_rotation = layout.tcp_from_board[:3, :3]
-        in_tcp = on_print @ board_rotation.T + layout.tcp_from_board[:3, 3]
+        on_print = parameters.scale * corners[view.corner_ids]
+        board_rotation = parameters.tcp_from_board[:3, :3]
+        in_tcp = on_print @ board_rotation.T + parameters.tcp_from_board[:3, 3]
         in_true_tcp = in_tcp @ turn.T + correction[:3]
         in_base = in_true_tcp @ base_from_tcp[:3, :3].T + base_from_tcp[:3, 3]
         in_camera = in_base @ camera_from_base[:3, :3].T + camera_from_base[:3, 3]
@@ -224,11 +218,11 @@ def linearise(problem: Problem, layout: Layout) -> tuple[FloatArray, FloatArray]
                 f"camera '{view.camera}' would have the board behind it at pose "
                 f"{view.pose_index}; the start is too far off or poses and images do not match"
             )
-        lens = layout.intrinsics[view.camera]
+        lens = parameters.intrinsics[view.camera]
         pixels, by_point, by_lens = _project(lens, in_camera)
         residuals.append((pixels - view.corners_px).ravel())
 
-        jacobian = np.zeros((2 * len(pixels), layout.size))
+        jacobian = np.zeros((2 * len(pixels), parameters.size))
         camera_rotation = camera_from_base[:3, :3]
         tcp_rotation = camera_rotation @ base_from_tcp[:3, :3]
         full_rotation = tcp_rotation @ turn @ board_rotation
@@ -244,17 +238,17 @@ def linearise(problem: Problem, layout: Layout) -> tuple[FloatArray, FloatArray]
             by_rotation = -by_position @ skew(points)
             out[:, columns] = np.concatenate([by_position, by_rotation], axis=2).reshape(-1, 6)
 
-        fill(layout.camera_slice(view.camera), camera_rotation, in_base)
-        fill(layout.board_slice, full_rotation, on_print)
-        columns = layout.pose_slice(position)
+        fill(parameters.camera_slice(view.camera), camera_rotation, in_base)
+        fill(parameters.board_slice, full_rotation, on_print)
+        columns = parameters.pose_slice(position)
         by_position = by_point @ tcp_rotation
         by_rotation = -(by_position @ turn) @ skew(in_tcp) @ right_jacobian(correction[3:])
         jacobian[:, columns] = np.concatenate([by_position, by_rotation], axis=2).reshape(-1, 6)
-        if layout.estimate_scale:
+        if parameters.estimate_scale:
             direction = corners[view.corner_ids] @ full_rotation.T
-            jacobian[:, layout.scale_index] = (by_point @ direction[:, :, None]).ravel()
-        if layout.refine_intrinsics:
-            jacobian[:, layout.lens_slice(view.camera)] = by_lens.reshape(-1, 4)
+            jacobian[:, parameters.scale_index] = (by_point @ direction[:, :, None]).ravel()
+        if parameters.refine_intrinsics:
+            jacobian[:, parameters.lens_slice(view.camera)] = by_lens.reshape(-1, 4)
         jacobians.append(jacobian)
     return np.concatenate(residuals), np.concatenate(jacobians)
 

@@ -27,7 +27,7 @@ class View:
 
     camera: str
     pose_index: int
-    """Row of `Problem.base_from_tcp`."""
+    """Row of `HandEyeProblem.base_from_tcp`."""
     corner_ids: NDArray[np.int64]
     """(N,)"""
     corners_px: FloatArray
@@ -39,7 +39,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class HandEyeProblem:
     """Everything that one solution is computed from."""
 
     board: BoardSpec
@@ -62,13 +62,13 @@ class Problem:
         """The views of one camera."""
         return tuple(view for view in self.views if view.camera == camera)
 
-    def without_poses(self, poses: set[int]) -> Problem:
+    def without_poses(self, poses: set[int]) -> HandEyeProblem:
         """The same problem without some poses' views."""
         return replace(
             self, views=tuple(view for view in self.views if view.pose_index not in poses)
         )
 
-    def only_poses(self, poses: set[int]) -> Problem:
+    def only_poses(self, poses: set[int]) -> HandEyeProblem:
         """The same problem with some poses' views alone."""
         return replace(self, views=tuple(view for view in self.views if view.pose_index in poses))
 

@@ -1,4 +1,4 @@
-"""The solver's answer as a file, so that `check` can judge it later and a report can show it."""
+"""The solution of a calibration: computed by `solve`, stored as solution.json, read by `check`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import equi_calibration
-from equi_calibration.collect.dataset import Dataset
+from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.errors import DatasetError
 from equi_calibration.solve.accuracy import radius_95
-from equi_calibration.solve.drift import find_drift
-from equi_calibration.solve.solver import Solved
 
 FloatArray = NDArray[np.float64]
 
@@ -26,47 +22,62 @@ FILE_NAME = "solution.json"
 _FORMAT = "equi-calibration-solution"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CameraSolution:
-    """What was found for one camera, in plain numbers."""
+    """What was found for one camera."""
 
-    base_from_camera: list[list[float]]
+    base_from_camera: FloatArray
     """(4, 4) of the image's optical frame."""
-    covariance: list[list[float]]
-    """(6, 6) position [m] and rotation [rad] error in base_link, at the workspace's middle."""
+    covariance: FloatArray
+    """(6, 6) position [m] and rotation [rad] error in base_link, at the workspace's centre."""
     views: int
     rejected_views: int
     reprojection_px: float
+    """RMS over both coordinates of the accepted corners, with robot poses as corrected."""
     raw_reprojection_px: float
-    """With the robot's poses as reported."""
+    """The same with robot poses as reported."""
     hold_out_px: float
     position_error_mm: float
+    """RMS on held-out poses."""
     worst_position_error_mm: float
     orientation_error_deg: float
     drift_mm: float
     drift_significance: float
     drift_after_pose: int
-    intrinsics: dict[str, Any]
+    intrinsics: Intrinsics
+    """As given, or refined."""
 
     @property
-    def pose(self) -> FloatArray:
-        """base_from_camera as an array."""
-        return np.array(self.base_from_camera)
+    def position_m(self) -> FloatArray:
+        """Optical centre (3,) in base_link [m]."""
+        return self.base_from_camera[:3, 3]
 
     @property
     def position_uncertainty_mm(self) -> float:
-        """95 % radius of the position error at the middle of the workspace [mm]."""
-        return 1000 * radius_95(np.array(self.covariance)[:3, :3])
+        """95 % radius of the position error at the centre of the workspace [mm]."""
+        return 1000 * radius_95(self.covariance[:3, :3])
 
     @property
     def rotation_uncertainty_deg(self) -> float:
-        """95 % limit of the angle by which the camera may be turned, about any axis [deg]."""
-        return float(np.degrees(radius_95(np.array(self.covariance)[3:, 3:])))
+        """95 % limit of the angle by which the camera may be rotated, about any axis [deg]."""
+        return float(np.degrees(radius_95(self.covariance[3:, 3:])))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> CameraSolution:
+        """Read plain values as JSON has them."""
+        return cls(
+            **{
+                **values,
+                "base_from_camera": np.array(values["base_from_camera"], dtype=np.float64),
+                "covariance": np.array(values["covariance"], dtype=np.float64),
+                "intrinsics": Intrinsics.from_dict(values["intrinsics"]),
+            }
+        )
 
 
-@dataclass(frozen=True)
-class SolutionRecord:
-    """What `solve` found."""
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where the cameras are, how certain that is, and which data say so."""
 
     cell: str
     dataset: str
@@ -76,9 +87,11 @@ class SolutionRecord:
     """When the data were collected; the age of a calibration counts from here."""
     solved_utc: str
     software_version: str
-    cameras: dict[str, CameraSolution]
-    tcp_from_board: list[list[float]]
+    cameras: Mapping[str, CameraSolution]
+    tcp_from_board: FloatArray
+    """(4, 4)"""
     board_scale: float
+    """Size of the print over its stated size, from a separate fit."""
     board_scale_sigma: float
     pixel_noise_px: float
     robot_position_noise_mm: float
@@ -88,12 +101,17 @@ class SolutionRecord:
     shared_poses: int
     poses: int
     rejected_corners: int
-    rejections: dict[str, list[str]]
+    rejections: Mapping[str, list[str]]
     """Image file to reasons."""
 
+    @property
+    def base_from_camera(self) -> dict[str, FloatArray]:
+        """(4, 4) per camera."""
+        return {name: camera.base_from_camera for name, camera in self.cameras.items()}
+
     def save(self, folder: Path) -> Path:
-        """Write the record; returns its path."""
-        content = {"format": _FORMAT, **asdict(self)}
+        """Write solution.json into a folder; returns its path."""
+        content = json.loads(json.dumps({"format": _FORMAT, **asdict(self)}, default=_plain))
         content["sha256"] = _digest(content)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE_NAME
@@ -103,8 +121,8 @@ class SolutionRecord:
         return path
 
     @classmethod
-    def load(cls, folder: Path) -> SolutionRecord:
-        """Read a record; a damaged or edited one is refused."""
+    def load(cls, folder: Path) -> Solution:
+        """Read a solution; a damaged or edited one is refused."""
         path = folder / FILE_NAME if folder.is_dir() else folder
         if not path.is_file():
             raise DatasetError(f"no {FILE_NAME} in {folder}; run 'equi-calibrate solve' first")
@@ -118,61 +136,24 @@ class SolutionRecord:
                 )
             content.pop("format")
             content["cameras"] = {
-                name: CameraSolution(**values) for name, values in content["cameras"].items()
+                name: CameraSolution.from_dict(values)
+                for name, values in content["cameras"].items()
             }
+            content["tcp_from_board"] = np.array(content["tcp_from_board"], dtype=np.float64)
             return cls(**content)
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError, AttributeError) as error:
+        except (
+            json.JSONDecodeError,
+            UnicodeDecodeError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ) as error:
             raise DatasetError(f"{path} is damaged: {error}") from error
 
 
-def record_of(dataset: Dataset, solved: Solved) -> SolutionRecord:
-    """Put a solution into plain numbers."""
-    solution, held = solved.solution, solved.hold_out
-    rejections = {file: list(reasons) for file, reasons in solved.rejected_views.items()}
-    for text in solution.rejected_views:
-        file, _, reason = text.partition(": ")
-        rejections.setdefault(file, []).append(reason)
-    cameras = {}
-    for name in solved.problem.cameras:
-        drift = find_drift(solved.problem, solution, name)
-        images = [pose.images[name] for pose in dataset.poses if name in pose.images]
-        cameras[name] = CameraSolution(
-            solution.estimate.base_from_camera[name].tolist(),
-            solution.covariance[name].tolist(),
-            len(solution.used.views_of(name)),
-            sum(file in rejections for file in images),
-            solution.corner_rms_px[name],
-            solution.raw_rms_px[name],
-            held.pixel_px[name],
-            held.position_mm[name],
-            held.worst_mm[name],
-            held.orientation_deg[name],
-            drift.step_mm,
-            drift.significance,
-            drift.after_pose,
-            solution.intrinsics[name].as_dict(),
-        )
-    shared = float(held.cross_camera_mm)
-    return SolutionRecord(
-        cell=dataset.cell,
-        dataset=str(dataset.folder),
-        dataset_checksum=dataset.checksum,
-        created_utc=dataset.created_utc,
-        solved_utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        software_version=equi_calibration.__version__,
-        cameras=cameras,
-        tcp_from_board=solution.estimate.tcp_from_board.tolist(),
-        board_scale=solved.board_scale,
-        board_scale_sigma=solved.board_scale_sigma,
-        pixel_noise_px=solution.noise.pixel_px,
-        robot_position_noise_mm=1000 * solution.noise.robot_position_m,
-        robot_rotation_noise_deg=float(np.degrees(solution.noise.robot_rotation_rad)),
-        cross_camera_board_mm=shared if np.isfinite(shared) else None,
-        shared_poses=held.shared_poses,
-        poses=len(solution.used.used_poses),
-        rejected_corners=solution.rejected_corners,
-        rejections=rejections,
-    )
+def _plain(value: Any) -> Any:
+    """What JSON does not know, as what it knows."""
+    return value.tolist()
 
 
 def _digest(content: Mapping[str, Any]) -> str:

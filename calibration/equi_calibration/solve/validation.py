@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.errors import CalibrationError
+from equi_calibration.solve.bundle_adjustment import Adjustment, AdjustmentOptions, bundle_adjust
 from equi_calibration.solve.hand_eye import Estimate
-from equi_calibration.solve.problem import Problem, View
-from equi_calibration.solve.refine import RefineOptions, Solution, refine
+from equi_calibration.solve.problem import HandEyeProblem, View
 from equi_core.geometry import (
     invert,
     matrix_to_rotvec,
@@ -56,7 +56,7 @@ class _Errors:
     pixel_px: list[float]
 
 
-def hold_out(solution: Solution, reference_m: FloatArray, options: RefineOptions) -> HoldOut:
+def hold_out(solution: Adjustment, reference_m: FloatArray, options: AdjustmentOptions) -> HoldOut:
     """Fit without each fold of poses in turn, and measure on what was left out."""
     problem = solution.used
     poses = np.array(problem.used_poses)
@@ -68,7 +68,9 @@ def hold_out(solution: Solution, reference_m: FloatArray, options: RefineOptions
     settings = replace(options, noise=solution.noise, trust_data=True)
     for fold in folds:
         try:
-            fitted = refine(problem.without_poses(fold), solution.estimate, reference_m, settings)
+            fitted = bundle_adjust(
+                problem.without_poses(fold), solution.estimate, reference_m, settings
+            )
         except CalibrationError:
             # The rest alone does not determine the answer; that shows in the other folds' errors.
             continue
@@ -86,7 +88,7 @@ def hold_out(solution: Solution, reference_m: FloatArray, options: RefineOptions
 
 
 def _measure(
-    held: Problem, fitted: Solution, errors: Mapping[str, _Errors], distances: list[float]
+    held: HandEyeProblem, fitted: Adjustment, errors: Mapping[str, _Errors], distances: list[float]
 ) -> None:
     centre = held.board.centre_m[None]
     seen: dict[int, list[FloatArray]] = {}
@@ -109,7 +111,7 @@ def _measure(
         distances.extend(float(np.linalg.norm(places[0] - other)) for other in places[1:])
 
 
-def predicted_pose(problem: Problem, estimate: Estimate, view: View) -> FloatArray:
+def predicted_pose(problem: HandEyeProblem, estimate: Estimate, view: View) -> FloatArray:
     """camera_from_board (4, 4) as robot and calibration say."""
     return (
         invert(estimate.base_from_camera[view.camera])
@@ -119,7 +121,7 @@ def predicted_pose(problem: Problem, estimate: Estimate, view: View) -> FloatArr
 
 
 def seen_pose(
-    problem: Problem, lens: Intrinsics, view: View, predicted: FloatArray
+    problem: HandEyeProblem, lens: Intrinsics, view: View, predicted: FloatArray
 ) -> tuple[FloatArray, float]:
     """camera_from_board (4, 4) of the view alone, and the uncertainty of its position [m].
 

@@ -18,7 +18,7 @@ from equi_calibration.board.board import BoardSpec
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.cell_file import CellSettings
 from equi_calibration.collect.poses import tool0_from_tcp
-from equi_calibration.collect.sources import ArmReading, Shot
+from equi_calibration.collect.sources import ArmReading, StampedImage
 from equi_calibration.errors import CollectError
 from equi_calibration.synthetic.board_render import draw_board
 from equi_calibration.synthetic.depth_camera import cloud_of, intrinsics_of_spec
@@ -70,7 +70,7 @@ class Imperfections:
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class GroundTruth:
     """What the solver should find."""
 
     base_from_camera: Mapping[str, FloatArray]
@@ -95,7 +95,7 @@ class SimulatedCell:
         self.imperfections = imperfections or Imperfections()
         self.rng = np.random.default_rng(seed)
         wrong = self.imperfections
-        self.truth = Truth(
+        self.truth = GroundTruth(
             {
                 camera.name: camera.nominal.matrix
                 @ _offset(self.rng, wrong.camera_offset_m, wrong.camera_offset_deg)
@@ -185,7 +185,7 @@ class SimulatedCamera:
         """Both are one optical frame here."""
         return np.eye(4)
 
-    def shot_after(self, stamp_s: float, timeout_s: float) -> Shot:
+    def image_after(self, stamp_s: float, timeout_s: float) -> StampedImage:
         """An image exposed at the first frame time after `stamp_s`."""
         del timeout_s
         cell = self._cell
@@ -198,7 +198,7 @@ class SimulatedCamera:
             camera_from_board = invert(pose) @ cell.base_from_board()
             draw_board(image, depth, cell.print, self._intrinsics, camera_from_board)
         self._shots += 1
-        return Shot(self._spoilt(image), cell.clock_s, cell.clock_s + 0.06)
+        return StampedImage(self._spoilt(image), cell.clock_s, cell.clock_s + 0.06)
 
     def cloud_after(self, stamp_s: float, timeout_s: float) -> tuple[NDArray[np.float32], float]:
         """A cloud in the optical frame."""

@@ -14,7 +14,7 @@ from equi_calibration.collect.dataset_writer import DatasetWriter
 from equi_calibration.collect.poses import plan_poses
 from equi_calibration.collect.session import Progress, add_scene, collect_dataset
 from equi_calibration.errors import DatasetError
-from equi_calibration.synthetic.cell import Imperfections, SimulatedCell, Truth
+from equi_calibration.synthetic.cell import GroundTruth, Imperfections, SimulatedCell
 
 FloatArray = NDArray[np.float64]
 
@@ -60,13 +60,13 @@ def make_dataset(
     return dataset, simulated
 
 
-def read_truth(folder: Path) -> Truth:
+def read_ground_truth(folder: Path) -> GroundTruth:
     """The truth of a synthetic dataset."""
     path = folder / TRUTH_FILE
     if not path.is_file():
         raise DatasetError(f"no {TRUTH_FILE} in {folder}: the truth of a real dataset is unknown")
     content = json.loads(path.read_text(encoding="utf-8"))
-    return Truth(
+    return GroundTruth(
         {name: np.array(pose) for name, pose in content["base_from_camera"].items()},
         np.array(content["tcp_from_board"]),
     )

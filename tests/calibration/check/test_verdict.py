@@ -12,16 +12,16 @@ from calibration_cells import simulated_cell
 
 from equi_calibration.check.quick import quick_check
 from equi_calibration.check.result import calibration_of, scene_of
-from equi_calibration.check.verdict import judge
+from equi_calibration.check.verdict import evaluate
 from equi_calibration.cli import main
 from equi_calibration.collect.dataset import load_dataset
 from equi_calibration.errors import DatasetError
 from equi_calibration.scene.depth import DepthCorrection
 from equi_calibration.scene.scene import examine_scene
 from equi_calibration.solve.accuracy import camera_error
-from equi_calibration.solve.solution import SolutionRecord
+from equi_calibration.solve.solution import Solution
 from equi_calibration.synthetic.cell import Imperfections, SimulatedCell
-from equi_calibration.synthetic.recording import make_dataset, read_truth
+from equi_calibration.synthetic.recording import make_dataset, read_ground_truth
 from equi_core.calibration import CalibrationFormatError, CalibrationRefusedError, CellCalibration
 
 SEED = 3
@@ -48,17 +48,17 @@ def dataset(folder):
 
 
 @pytest.fixture(scope="module")
-def record(folder):
-    return SolutionRecord.load(folder)
+def solution(folder):
+    return Solution.load(folder)
 
 
 @pytest.fixture(scope="module")
-def scene(cell, dataset, record):
-    return scene_of(cell, dataset, record)
+def scene(cell, dataset, solution):
+    return scene_of(cell, dataset, solution)
 
 
-def problems(cell, dataset, record, scene, **options):
-    verdict = judge(cell, dataset, record, scene, **options)
+def problems(cell, dataset, solution, scene, **options):
+    verdict = evaluate(cell, dataset, solution, scene, **options)
     assert not verdict.passed
     return " | ".join(verdict.problems)
 
@@ -73,11 +73,11 @@ def clouds(cell, **imperfections):
     }
 
 
-def test_images_give_the_cameras_to_2_mm_and_a_fifth_of_a_degree(folder, record):
-    truth = read_truth(folder)
-    for name, camera in record.cameras.items():
+def test_images_give_the_cameras_to_2_mm_and_a_fifth_of_a_degree(folder, solution):
+    truth = read_ground_truth(folder)
+    for name, camera in solution.cameras.items():
         error = camera_error(
-            camera.pose,
+            camera.base_from_camera,
             truth.base_from_camera[name],
             np.array(camera.covariance),
             np.array([0.5, 0.0, 0.125]),
@@ -97,49 +97,49 @@ def test_a_good_calibration_passes_and_perception_may_use_it(cell, folder):
     assert "https://" not in page
 
 
-def test_a_camera_shifted_by_a_centimetre_after_the_images_fails(cell, dataset, record):
+def test_a_camera_shifted_by_a_centimetre_after_the_images_fails(cell, dataset, solution):
     moved = clouds(cell, moved_camera="cam_left", moved_after_pose=0, moved_m=0.01)
-    poses = {name: camera.pose for name, camera in record.cameras.items()}
+    poses = {name: camera.base_from_camera for name, camera in solution.cameras.items()}
     scene = examine_scene(moved, poses, cell.scene)
-    assert "cameras: disagreement" in problems(cell, dataset, record, scene)
+    assert "cameras: disagreement" in problems(cell, dataset, solution, scene)
 
 
-def test_stale_data_fail_with_their_age(cell, dataset, record, scene):
+def test_stale_data_fail_with_their_age(cell, dataset, solution, scene):
     later = datetime.now(timezone.utc) + timedelta(days=40)
-    assert "stale" in problems(cell, dataset, record, scene, now=later)
+    assert "stale" in problems(cell, dataset, solution, scene, now=later)
 
 
-def test_a_print_3_percent_off_fails_and_is_named(cell, dataset, record, scene):
-    wrong = dataclasses.replace(record, board_scale=1.03, board_scale_sigma=0.001)
+def test_a_print_3_percent_off_fails_and_is_named(cell, dataset, solution, scene):
+    wrong = dataclasses.replace(solution, board_scale=1.03, board_scale_sigma=0.001)
     assert "103.00 % of its stated size" in problems(cell, dataset, wrong, scene)
 
 
-def test_swapped_cameras_fail_and_are_named(cell, dataset, record, scene):
-    left, right = record.cameras["cam_left"], record.cameras["cam_right"]
-    swapped = dataclasses.replace(record, cameras={"cam_left": right, "cam_right": left})
+def test_swapped_cameras_fail_and_are_named(cell, dataset, solution, scene):
+    left, right = solution.cameras["cam_left"], solution.cameras["cam_right"]
+    swapped = dataclasses.replace(solution, cameras={"cam_left": right, "cam_right": left})
     assert "the cameras are swapped" in problems(cell, dataset, swapped, scene)
 
 
-def test_another_device_than_the_cell_file_names_fails(cell, dataset, record, scene):
+def test_another_device_than_the_cell_file_names_fails(cell, dataset, solution, scene):
     other = dataclasses.replace(
         cell,
         cameras=tuple(dataclasses.replace(camera, serial="987") for camera in cell.cameras),
     )
-    assert "images are of serial simulated-cam_left" in problems(other, dataset, record, scene)
+    assert "images are of serial simulated-cam_left" in problems(other, dataset, solution, scene)
 
 
-def test_a_camera_that_moved_while_collecting_fails_with_the_pose(cell, dataset, record, scene):
+def test_a_camera_that_moved_while_collecting_fails_with_the_pose(cell, dataset, solution, scene):
     left = dataclasses.replace(
-        record.cameras["cam_left"], drift_mm=8.0, drift_significance=30.0, drift_after_pose=7
+        solution.cameras["cam_left"], drift_mm=8.0, drift_significance=30.0, drift_after_pose=7
     )
-    moved = dataclasses.replace(record, cameras={**record.cameras, "cam_left": left})
+    moved = dataclasses.replace(solution, cameras={**solution.cameras, "cam_left": left})
     assert "moved after pose 7" in problems(cell, dataset, moved, scene)
 
 
-def test_a_failed_calibration_is_refused_by_perception(cell, dataset, record, scene):
+def test_a_failed_calibration_is_refused_by_perception(cell, dataset, solution, scene):
     later = datetime.now(timezone.utc) + timedelta(days=40)
-    verdict = judge(cell, dataset, record, scene, now=later)
-    failed = calibration_of(cell, dataset, record, scene, verdict)
+    verdict = evaluate(cell, dataset, solution, scene, now=later)
+    failed = calibration_of(cell, dataset, solution, scene, verdict)
     with pytest.raises(CalibrationRefusedError, match="failed its check"):
         failed.require_usable(cell.names)
 
@@ -157,7 +157,7 @@ def test_an_edited_solution_is_refused(folder, tmp_path):
     content["board_scale"] = 1.0
     (tmp_path / "solution.json").write_text(json.dumps(content))
     with pytest.raises(DatasetError, match="edited"):
-        SolutionRecord.load(tmp_path)
+        Solution.load(tmp_path)
 
 
 def test_the_daily_check_passes_while_nothing_moved(cell, folder):

@@ -9,7 +9,7 @@ import pytest
 from calibration_cells import simulated_cell
 
 from equi_calibration.cell_file import Box
-from equi_calibration.collect.clearance_pose import hidden_share, parked_joints
+from equi_calibration.collect.clearance_pose import clearance_joints, occluded_fraction
 from equi_calibration.collect.poses import joints_are_clear, path_is_clear
 from equi_calibration.errors import CollectError
 from equi_core.motion.ur5_kinematics import HOME_RAD
@@ -17,15 +17,15 @@ from equi_core.motion.ur5_kinematics import HOME_RAD
 
 def test_the_parked_arm_leaves_the_table_in_view_and_is_reached_on_a_clear_way():
     cell = simulated_cell()
-    joints = parked_joints(cell)
+    joints = clearance_joints(cell)
     assert joints_are_clear(cell, joints)
     assert path_is_clear(cell, np.asarray(HOME_RAD), joints)
-    assert hidden_share(cell, joints) < 0.05
-    assert hidden_share(cell, np.asarray(HOME_RAD)) > 0.3
+    assert occluded_fraction(cell, joints) < 0.05
+    assert occluded_fraction(cell, np.asarray(HOME_RAD)) > 0.3
 
 
 def test_boxes_without_room_for_the_arm_are_refused_by_name():
     cell = simulated_cell()
     narrow = dataclasses.replace(cell.collect, tcp_box=Box((1.5, 1.5, 0.1), (1.6, 1.6, 0.2)))
     with pytest.raises(CollectError, match="no place was found"):
-        parked_joints(dataclasses.replace(cell, collect=narrow))
+        clearance_joints(dataclasses.replace(cell, collect=narrow))

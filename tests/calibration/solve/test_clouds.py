@@ -8,10 +8,10 @@ from calibration_cells import computed_case, simulated_cell
 
 from equi_calibration.scene.depth import Registration
 from equi_calibration.scene.scene import examine_scene
-from equi_calibration.solve.clouds import CloudLink
-from equi_calibration.solve.hand_eye import solve_closed_form
-from equi_calibration.solve.parameters import Layout
-from equi_calibration.solve.refine import RefineOptions, refine
+from equi_calibration.solve.bundle_adjustment import AdjustmentOptions, bundle_adjust
+from equi_calibration.solve.clouds import CloudConstraint
+from equi_calibration.solve.hand_eye import solve_hand_eye
+from equi_calibration.solve.parameters import Parameters
 from equi_calibration.synthetic.cell import Imperfections, SimulatedCell
 from equi_core.geometry import invert, pose_matrix, rotvec_to_matrix, transform_points
 
@@ -26,34 +26,37 @@ def case():
 
 @pytest.fixture(scope="module")
 def solution(case):
-    return refine(case.problem, solve_closed_form(case.problem), CENTRE)
+    return bundle_adjust(case.problem, solve_hand_eye(case.problem), CENTRE)
 
 
 def link(solution, sigma_m):
     left, right = sorted(solution.estimate.base_from_camera)
     found = Registration(MOTION[:3], MOTION[3:], np.eye(6), 0.2, CENTRE, 1.0, 1.0, 3.0)
-    return CloudLink(left, right, solution.estimate.base_from_camera, found, sigma_m)
+    return CloudConstraint(left, right, solution.estimate.base_from_camera, found, sigma_m)
 
 
 def test_the_derivative_of_the_residual_is_that_of_its_value(case, solution):
     bond = link(solution, 1e-3)
-    layout = Layout.of(case.problem, solution.estimate, False, False)
+    parameters = Parameters.of(case.problem, solution.estimate, False, False)
     rng = np.random.default_rng(1)
-    _, jacobian, _ = bond.residual(layout)
+    _, jacobian, _ = bond.residual(parameters)
     for column in range(12):
-        step = np.zeros(layout.size)
+        step = np.zeros(parameters.size)
         step[column] = 1e-6
-        ahead, behind = (bond.residual(layout.moved(sign * step))[0] for sign in (1, -1))
+        ahead, behind = (bond.residual(parameters.moved(sign * step))[0] for sign in (1, -1))
         np.testing.assert_allclose(jacobian[:, column], (ahead - behind) / 2e-6, atol=1e-5)
-    other = layout.moved(np.r_[np.zeros(12), rng.normal(0, 1e-3, layout.size - 12)])
-    np.testing.assert_array_equal(bond.residual(other)[0], bond.residual(layout)[0])
+    other = parameters.moved(np.r_[np.zeros(12), rng.normal(0, 1e-3, parameters.size - 12)])
+    np.testing.assert_array_equal(bond.residual(other)[0], bond.residual(parameters)[0])
 
 
 @pytest.mark.parametrize(("sigma_m", "share"), [(1e-6, 1.0), (1.0, 0.0)])
 def test_certain_clouds_move_the_cameras_and_uncertain_ones_do_not(case, solution, sigma_m, share):
     bond = link(solution, sigma_m)
-    moved = refine(
-        case.problem, solution.estimate, CENTRE, RefineOptions(noise=solution.noise, clouds=bond)
+    moved = bundle_adjust(
+        case.problem,
+        solution.estimate,
+        CENTRE,
+        AdjustmentOptions(noise=solution.noise, clouds=bond),
     )
     shift = [
         transform_points(

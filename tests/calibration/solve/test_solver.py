@@ -11,10 +11,10 @@ from scipy.stats import chi2
 
 from equi_calibration.errors import ParallelAxesError, TooFewPosesError
 from equi_calibration.solve.accuracy import camera_error
+from equi_calibration.solve.bundle_adjustment import AdjustmentOptions, bundle_adjust
 from equi_calibration.solve.drift import find_drift
-from equi_calibration.solve.hand_eye import Estimate, solve_closed_form
-from equi_calibration.solve.parameters import Layout, linearise
-from equi_calibration.solve.refine import RefineOptions, refine
+from equi_calibration.solve.hand_eye import Estimate, solve_hand_eye
+from equi_calibration.solve.parameters import Parameters, linearise
 from equi_calibration.solve.validation import hold_out
 from equi_core.geometry import invert, rotation_about_z
 
@@ -22,7 +22,7 @@ CENTRE = np.array([0.5, 0.0, 0.125])
 
 
 def solved(case, options=None):
-    return refine(case.problem, solve_closed_form(case.problem), CENTRE, options)
+    return bundle_adjust(case.problem, solve_hand_eye(case.problem), CENTRE, options)
 
 
 def errors_of(case, solution):
@@ -46,23 +46,23 @@ def solution(case):
 
 def test_without_noise_the_closed_form_is_exact():
     case = computed_case(1, pixel_px=0.0, robot_mm=0.0, robot_deg=0.0)
-    found = solve_closed_form(case.problem)
+    found = solve_hand_eye(case.problem)
     for name, truth in case.base_from_camera.items():
         np.testing.assert_allclose(found.base_from_camera[name], truth, atol=1e-6)
     np.testing.assert_allclose(found.tcp_from_board, case.tcp_from_board, atol=1e-6)
 
 
 def test_the_derivative_of_the_model_is_that_of_its_residuals(case):
-    start = solve_closed_form(case.problem)
-    layout = Layout.of(case.problem, start, refine_intrinsics=True, estimate_scale=True)
+    start = solve_hand_eye(case.problem)
+    parameters = Parameters.of(case.problem, start, refine_intrinsics=True, estimate_scale=True)
     rng = np.random.default_rng(0)
-    layout = layout.moved(rng.normal(0, 1e-3, layout.size))
-    _, jacobian = linearise(case.problem, layout)
-    for column in rng.choice(layout.size, 30, replace=False):
-        step = np.zeros(layout.size)
+    parameters = parameters.moved(rng.normal(0, 1e-3, parameters.size))
+    _, jacobian = linearise(case.problem, parameters)
+    for column in rng.choice(parameters.size, 30, replace=False):
+        step = np.zeros(parameters.size)
         step[column] = 1e-6
-        ahead, _ = linearise(case.problem, layout.moved(step))
-        behind, _ = linearise(case.problem, layout.moved(-step))
+        ahead, _ = linearise(case.problem, parameters.moved(step))
+        behind, _ = linearise(case.problem, parameters.moved(-step))
         numeric = (ahead - behind) / 2e-6
         scale = max(1.0, float(np.abs(numeric).max()))
         np.testing.assert_allclose(jacobian[:, column] / scale, numeric / scale, atol=2e-5)
@@ -74,7 +74,7 @@ def test_the_answer_does_not_depend_on_a_start_that_is_5_cm_and_5_degrees_wrong(
         {n: pose @ random_pose(rng, 0.05, 5.0) for n, pose in case.base_from_camera.items()},
         case.tcp_from_board @ random_pose(rng, 0.02, 5.0),
     )
-    again = refine(case.problem, wrong, CENTRE)
+    again = bundle_adjust(case.problem, wrong, CENTRE)
     for name in case.base_from_camera:
         np.testing.assert_allclose(
             again.estimate.base_from_camera[name],
@@ -125,7 +125,7 @@ def test_plainly_wrong_corners_and_robot_poses_are_left_out_and_named(case):
 
 def test_a_print_that_is_3_percent_too_large_is_measured():
     case = computed_case(2, print_scale=1.03)
-    found = solved(case, RefineOptions(estimate_board_scale=True))
+    found = solved(case, AdjustmentOptions(estimate_board_scale=True))
     assert found.board_scale == pytest.approx(1.03, abs=0.003)
     assert found.board_scale_sigma < 0.003
 
@@ -136,14 +136,14 @@ def test_a_wrong_focal_length_is_found_when_asked(case):
         for name, lens in case.problem.intrinsics.items()
     }
     problem = dataclasses.replace(case.problem, intrinsics=wrong)
-    start = solve_closed_form(problem)
-    found = refine(problem, start, CENTRE, RefineOptions(refine_intrinsics=True))
+    start = solve_hand_eye(problem)
+    found = bundle_adjust(problem, start, CENTRE, AdjustmentOptions(refine_intrinsics=True))
     for lens in found.intrinsics.values():
         assert lens.fx_px == pytest.approx(383.0, rel=0.003)
 
 
 def test_held_out_poses_measure_the_error_in_millimetres(case, solution):
-    held = hold_out(solution, CENTRE, RefineOptions())
+    held = hold_out(solution, CENTRE, AdjustmentOptions())
     for name in case.base_from_camera:
         assert 0.1 < held.position_mm[name] < 2.0
         assert held.orientation_deg[name] < 0.4
@@ -187,7 +187,7 @@ def test_a_camera_knocked_by_a_centimetre_while_collecting_is_noticed_with_the_m
             view = dataclasses.replace(view, corners_px=pixels, camera_from_board=pose)
         views.append(view)
     knocked = dataclasses.replace(case.problem, views=tuple(views))
-    found = refine(knocked, solve_closed_form(knocked), CENTRE)
+    found = bundle_adjust(knocked, solve_hand_eye(knocked), CENTRE)
     drift = find_drift(knocked, found, "cam_left")
     still = find_drift(case.problem, solved(case), "cam_left")
     assert drift.step_mm > 4.0

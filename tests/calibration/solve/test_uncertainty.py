@@ -10,9 +10,9 @@ from calibration_cells import Case, computed_case
 from scipy.stats import chi2
 
 from equi_calibration.solve.accuracy import camera_error, radius_95
+from equi_calibration.solve.bundle_adjustment import bundle_adjust
 from equi_calibration.solve.hand_eye import Estimate
 from equi_calibration.solve.noise import Noise
-from equi_calibration.solve.refine import refine
 from equi_core.geometry import pose_matrix, rotvec_to_matrix
 
 CENTRE = np.array([0.5, 0.0, 0.125])
@@ -57,7 +57,7 @@ def test_the_95_percent_region_covers_the_error_when_oblique_views_are_poor(exac
     for seed in range(DRAWS):
         case = with_poor_oblique_views(exact, np.random.default_rng(seed))
         start = Estimate(exact.base_from_camera, exact.tcp_from_board)
-        found = refine(case.problem, start, CENTRE)
+        found = bundle_adjust(case.problem, start, CENTRE)
         for name, truth in exact.base_from_camera.items():
             solved = found.estimate.base_from_camera[name]
             errors.append(camera_error(solved, truth, found.covariance[name], CENTRE))

@@ -24,9 +24,8 @@ from rich.table import Table
 
 from equi_calibration.cell_file import CellSettings, load_cell
 from equi_calibration.check.result import calibration_of, scene_of
-from equi_calibration.check.verdict import judge
+from equi_calibration.check.verdict import evaluate
 from equi_calibration.solve.accuracy import CameraError, camera_error
-from equi_calibration.solve.solution import record_of
 from equi_calibration.solve.solver import solve_dataset
 from equi_calibration.synthetic.cell import Imperfections, SimulatedCell
 from equi_calibration.synthetic.recording import make_dataset
@@ -94,17 +93,15 @@ def run_seed(
         dataset, simulated = make_dataset(
             Path(folder) / "dataset", cell, seed, imperfections, poses=poses
         )
-        solved = solve_dataset(dataset, cell.scene.workspace.centre_m, gate=cell.view_gate)
-        record = record_of(dataset, solved)
-        scene = scene_of(cell, dataset, record)
-        verdict = judge(cell, dataset, record, scene)
-        found = calibration_of(cell, dataset, record, scene, verdict)
-    solution = solved.solution
+        solution = solve_dataset(dataset, cell.scene.workspace.centre_m, gate=cell.view_gate)
+        scene = scene_of(cell, dataset, solution)
+        verdict = evaluate(cell, dataset, solution, scene)
+        found = calibration_of(cell, dataset, solution, scene, verdict)
     errors = {
         name: camera_error(
-            solution.estimate.base_from_camera[name],
+            solution.cameras[name].base_from_camera,
             simulated.truth.base_from_camera[name],
-            solution.covariance[name],
+            solution.cameras[name].covariance,
             cell.scene.workspace.centre_m,
         )
         for name in cell.names

@@ -1,4 +1,4 @@
-"""One joint least-squares refinement over everything that all views share.
+"""Bundle adjustment of the eye-to-hand problem: one least-squares fit over all that views share.
 
 Unknowns: the pose of each camera, the board in the hand, a small correction of every robot pose
 (the robot's own error, held near zero by its standard deviation), and if asked the cameras'
@@ -18,12 +18,12 @@ from scipy import linalg
 
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.errors import SolveError
-from equi_calibration.solve.clouds import CloudLink
+from equi_calibration.solve.clouds import CloudConstraint
 from equi_calibration.solve.hand_eye import Estimate
 from equi_calibration.solve.noise import Noise, estimate_noise
 from equi_calibration.solve.outliers import without_outliers
-from equi_calibration.solve.parameters import Layout, linearise
-from equi_calibration.solve.problem import Problem
+from equi_calibration.solve.parameters import Parameters, linearise
+from equi_calibration.solve.problem import HandEyeProblem
 
 FloatArray = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ _LOSS_SCALE = 2.0
 
 
 @dataclass(frozen=True)
-class RefineOptions:
+class AdjustmentOptions:
     """What to solve for."""
 
     refine_intrinsics: bool = False
@@ -48,13 +48,13 @@ class RefineOptions:
     """Where the estimate of the standard deviations starts."""
     trust_data: bool = False
     """Views are free of outliers and `noise` is right: one plain fit."""
-    clouds: CloudLink | None = None
+    clouds: CloudConstraint | None = None
     """What the depth clouds say of the cameras; None: images only."""
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """The refined estimate with its uncertainty."""
+class Adjustment:
+    """Result of one bundle adjustment: the estimate with its uncertainty."""
 
     estimate: Estimate
     intrinsics: Mapping[str, Intrinsics]
@@ -65,8 +65,6 @@ class Solution:
     covariance: Mapping[str, FloatArray]
     """(6, 6) per camera: x, y, z [m] and rotation vector [rad] of an error of base_from_camera,
     expressed in base_link about the workspace's reference point."""
-    board_covariance: FloatArray
-    """(6, 6) of tcp_from_board, in the TCP frame."""
     reference_m: FloatArray
     """(3,) point in base_link at which the position uncertainty is stated."""
     noise: Noise
@@ -76,26 +74,24 @@ class Solution:
     taken out."""
     raw_rms_px: Mapping[str, float]
     """The same with the reported robot poses as they are."""
-    robot_corrections: Mapping[int, FloatArray]
-    """Per pose (6,): what the robot's pose would have to be moved by [m, rad]."""
     rejected_corners: int
     rejected_views: tuple[str, ...]
     """Views thrown out as outliers, with their reason."""
-    used: Problem
+    used: HandEyeProblem
     """The problem without the outliers."""
 
 
-def refine(
-    problem: Problem,
+def bundle_adjust(
+    problem: HandEyeProblem,
     start: Estimate,
     reference_m: FloatArray,
-    options: RefineOptions | None = None,
-) -> Solution:
-    """Refine an estimate; see the module's text.
+    options: AdjustmentOptions | None = None,
+) -> Adjustment:
+    """Adjust an estimate to all views at once; see the module's text.
 
     Args:
         problem: views and robot poses.
-        start: closed-form or guessed estimate.
+        start: hand-eye or guessed estimate.
         reference_m: point (3,) in base_link, usually the middle of the workspace, at which the
             position uncertainty is stated [m].
         options: what to solve for.
@@ -103,23 +99,25 @@ def refine(
     Raises:
         SolveError: the minimum found is not one (diverged, singular, or board behind a camera).
     """
-    settings = options or RefineOptions()
-    layout = Layout.of(problem, start, settings.refine_intrinsics, settings.estimate_board_scale)
+    settings = options or AdjustmentOptions()
+    parameters = Parameters.of(
+        problem, start, settings.refine_intrinsics, settings.estimate_board_scale
+    )
     noise, cleaned, dropped_corners = settings.noise, problem, 0
     dropped_views: tuple[str, ...] = ()
     if not settings.trust_data:
-        layout = _minimise(problem, layout, noise, settings, robust=True)
-        cleaned, dropped_corners, dropped_views = without_outliers(problem, layout)
-        layout = layout.restricted_to(cleaned)
+        parameters = _minimise(problem, parameters, noise, settings, robust=True)
+        cleaned, dropped_corners, dropped_views = without_outliers(problem, parameters)
+        parameters = parameters.restricted_to(cleaned)
         for _ in range(_ROUNDS):
-            layout = _minimise(cleaned, layout, noise, settings, robust=False)
-            noise, stable = _noise_in(cleaned, layout, noise, settings)
+            parameters = _minimise(cleaned, parameters, noise, settings, robust=False)
+            noise, stable = _noise_in(cleaned, parameters, noise, settings)
             if stable:
                 break
-    layout = _minimise(cleaned, layout, noise, settings, robust=False)
+    parameters = _minimise(cleaned, parameters, noise, settings, robust=False)
     return _summarise(
         cleaned,
-        layout,
+        parameters,
         noise,
         settings,
         np.asarray(reference_m, dtype=np.float64),
@@ -129,14 +127,19 @@ def refine(
 
 
 def _minimise(
-    problem: Problem, layout: Layout, noise: Noise, options: RefineOptions, *, robust: bool
-) -> Layout:
+    problem: HandEyeProblem,
+    parameters: Parameters,
+    noise: Noise,
+    options: AdjustmentOptions,
+    *,
+    robust: bool,
+) -> Parameters:
     """Levenberg-Marquardt with re-weighting, linearised anew after every step.
 
     Normal equations of a few hundred scaled unknowns are small and well conditioned here; a general
     solver spends nearly all its time on factorising the tall Jacobian.
     """
-    residuals, jacobian = _weighted(problem, layout, noise, options)
+    residuals, jacobian = _weighted(problem, parameters, noise, options)
     cost, weights = _cost(residuals, robust)
     damping = 1e-4
     for _ in range(_MOST_STEPS):
@@ -151,19 +154,19 @@ def _minimise(
                 "the data do not determine the answer; tilt the tool about more axes and spread "
                 "the poses over the workspace"
             ) from error
-        moved = layout.moved(step)
+        moved = parameters.moved(step)
         new_residuals, new_jacobian = _weighted(problem, moved, noise, options)
         new_cost, new_weights = _cost(new_residuals, robust)
         if not new_cost <= cost * (1.0 + 1e-12):
             damping *= 10.0
             if damping > 1e8:
-                return layout
+                return parameters
             continue
-        small = float(np.max(np.abs(step / layout.scales()))) < 1e-5
-        layout, residuals, jacobian = moved, new_residuals, new_jacobian
+        small = float(np.max(np.abs(step / parameters.scales()))) < 1e-5
+        parameters, residuals, jacobian = moved, new_residuals, new_jacobian
         cost, weights, damping = new_cost, new_weights, max(damping / 10.0, 1e-9)
         if small:
-            return layout
+            return parameters
     raise SolveError(
         f"no minimum after {_MOST_STEPS} steps; the start is too far off or the data inconsistent"
     )
@@ -179,14 +182,14 @@ def _cost(residuals: FloatArray, robust: bool) -> tuple[float, FloatArray]:
 
 
 def _weighted(
-    problem: Problem, layout: Layout, noise: Noise, options: RefineOptions
+    problem: HandEyeProblem, parameters: Parameters, noise: Noise, options: AdjustmentOptions
 ) -> tuple[FloatArray, FloatArray]:
     """Residuals (M,) over their standard deviations, and their derivative (M, size)."""
-    pixels, pixel_jacobian = linearise(problem, layout)
+    pixels, pixel_jacobian = linearise(problem, parameters)
     pixel_sigmas_px = noise.pixel_sigmas_px(problem)
     blocks = [pixels / pixel_sigmas_px]
     jacobians = [pixel_jacobian / pixel_sigmas_px[:, None]]
-    for prior, prior_jacobian, sigma in layout.priors(
+    for prior, prior_jacobian, sigma in parameters.priors(
         noise.robot_position_m,
         noise.robot_rotation_rad,
         options.focal_sigma,
@@ -195,17 +198,17 @@ def _weighted(
         blocks.append(prior / sigma)
         jacobians.append(prior_jacobian / sigma[:, None])
     if options.clouds is not None:
-        value, by_step, sigma = options.clouds.residual(layout)
+        value, by_step, sigma = options.clouds.residual(parameters)
         blocks.append(value / sigma)
         jacobians.append(by_step / sigma[:, None])
     return np.concatenate(blocks), np.concatenate(jacobians)
 
 
 def _noise_in(
-    problem: Problem, layout: Layout, noise: Noise, options: RefineOptions
+    problem: HandEyeProblem, parameters: Parameters, noise: Noise, options: AdjustmentOptions
 ) -> tuple[Noise, bool]:
     """The noise that this fit's residuals show, and whether it is nearly the one assumed."""
-    residuals, jacobian = _weighted(problem, layout, noise, options)
+    residuals, jacobian = _weighted(problem, parameters, noise, options)
     leverage = np.sum((jacobian @ _inverse_normal(jacobian)) * jacobian, axis=1)
     return estimate_noise(noise, problem, residuals, leverage)
 
@@ -226,24 +229,24 @@ def _inverse_normal(jacobian: FloatArray) -> FloatArray:
 
 
 def _summarise(
-    problem: Problem,
-    layout: Layout,
+    problem: HandEyeProblem,
+    parameters: Parameters,
     noise: Noise,
-    options: RefineOptions,
+    options: AdjustmentOptions,
     reference_m: FloatArray,
     dropped_corners: int,
     dropped_views: tuple[str, ...],
-) -> Solution:
-    _, jacobian = _weighted(problem, layout, noise, options)
+) -> Adjustment:
+    _, jacobian = _weighted(problem, parameters, noise, options)
     covariance = _inverse_normal(jacobian)
-    estimate = layout.estimate()
+    estimate = parameters.estimate()
     per_camera = {
-        camera: layout.camera_covariance(covariance, camera, reference_m)
+        camera: parameters.camera_covariance(covariance, camera, reference_m)
         for camera in problem.cameras
     }
-    scale_sigma = layout.scale_sigma(covariance)
-    pixels, _ = linearise(problem, layout)
-    raw, _ = linearise(problem, layout.without_corrections())
+    scale_sigma = parameters.scale_sigma(covariance)
+    pixels, _ = linearise(problem, parameters)
+    raw, _ = linearise(problem, parameters.without_corrections())
     rows = np.concatenate(
         [
             np.full(2 * len(view.corner_ids), problem.cameras.index(view.camera))
@@ -251,18 +254,16 @@ def _summarise(
         ]
     )
     names = problem.cameras
-    return Solution(
+    return Adjustment(
         estimate=estimate,
-        intrinsics=layout.intrinsics,
-        board_scale=layout.scale,
+        intrinsics=parameters.intrinsics,
+        board_scale=parameters.scale,
         board_scale_sigma=scale_sigma,
         covariance=per_camera,
-        board_covariance=layout.board_covariance(covariance),
         reference_m=reference_m,
         noise=noise,
         corner_rms_px={n: _rms(pixels[rows == i]) for i, n in enumerate(names)},
         raw_rms_px={n: _rms(raw[rows == i]) for i, n in enumerate(names)},
-        robot_corrections=dict(zip(layout.pose_indices, layout.corrections, strict=True)),
         rejected_corners=dropped_corners,
         rejected_views=dropped_views,
         used=problem,

@@ -1,4 +1,4 @@
-"""Pictures of a calibration: corners in their places, clouds on each other, blocks as blocks."""
+"""Images and plots of a calibration: reprojected corners, both clouds, the fused image."""
 
 from __future__ import annotations
 
@@ -14,59 +14,57 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from equi_calibration.board.detection import BoardDetector
-from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.cell_file import CellSettings
+from equi_calibration.check.reprojection import reproject
 from equi_calibration.collect.dataset import Dataset
 from equi_calibration.scene.scene import SceneReport
-from equi_calibration.solve.solution import SolutionRecord
+from equi_calibration.solve.solution import Solution
 from equi_core.contract import ImageSpec
-from equi_core.geometry import invert, transform_points
+from equi_core.geometry import transform_points
 from equi_core.observation.image import heights_from_points
 
 FloatArray = NDArray[np.float64]
 
 CAMERA_COLOURS = ("#d1495b", "#2a7f9e")
-_SEEN = (80, 200, 80)
-_PREDICTED = (60, 60, 230)
+_DETECTED_BGR = (80, 200, 80)
+_PREDICTED_BGR = (60, 60, 230)
 _ZOOM = 2
 _MARGIN_PX = 25
 
 
-def overlay(
-    dataset: Dataset, record: SolutionRecord, cell: CellSettings, pose_index: int, camera: str
+def corner_overlay(
+    dataset: Dataset, solution: Solution, cell: CellSettings, pose_index: int, camera: str
 ) -> NDArray[np.uint8]:
-    """A view, cropped and enlarged, with seen (green) and predicted (red) corners."""
+    """A view, cropped and enlarged, with detected (green) and predicted (red) corners; BGR."""
     pose = dataset.poses[pose_index]
     image = dataset.image(pose, camera)
-    lens = Intrinsics.from_dict(record.cameras[camera].intrinsics)
-    camera_from_board = (
-        invert(record.cameras[camera].pose) @ pose.base_from_tcp @ np.array(record.tcp_from_board)
-    )
-    predicted = lens.project(transform_points(camera_from_board, dataset.board.corners_m()))
-    detection = BoardDetector(dataset.board, cell.view_gate).detect(image, lens)
-    outline = lens.project(transform_points(camera_from_board, dataset.board.outline_m()))
+    predicted = reproject(solution, pose, camera, dataset.board.corners_m())
+    outline = reproject(solution, pose, camera, dataset.board.outline_m())
+    detector = BoardDetector(dataset.board, cell.view_gate)
+    detection = detector.detect(image, solution.cameras[camera].intrinsics)
     low = np.maximum(np.floor(outline.min(axis=0)).astype(int) - _MARGIN_PX, 0)
     high = np.ceil(outline.max(axis=0)).astype(int) + _MARGIN_PX
     crop = image[low[1] : high[1], low[0] : high[0]]
-    picture = cv2.cvtColor(
+    drawn = cv2.cvtColor(
         cv2.resize(crop, None, fx=_ZOOM, fy=_ZOOM, interpolation=cv2.INTER_CUBIC),
         cv2.COLOR_GRAY2BGR,
     )
 
-    def place(pixel: FloatArray) -> tuple[int, int]:
+    def in_crop(pixel: FloatArray) -> tuple[int, int]:
+        """Position in the enlarged crop, in sixteenths of a pixel."""
         x, y = (pixel - low + 0.5) * _ZOOM - 0.5
         return round(float(x) * 16), round(float(y) * 16)
 
     for corner in detection.corners_px:
-        cv2.circle(picture, place(corner), 5 * 16, _SEEN, 1, cv2.LINE_AA, 4)
+        cv2.circle(drawn, in_crop(corner), 5 * 16, _DETECTED_BGR, 1, cv2.LINE_AA, 4)
     for corner in predicted:
-        x, y = place(corner)
+        x, y = in_crop(corner)
         for dx, dy in ((3 * 16, 0), (0, 3 * 16)):
-            cv2.line(picture, (x - dx, y - dy), (x + dx, y + dy), _PREDICTED, 1, cv2.LINE_AA, 4)
-    return np.asarray(picture, dtype=np.uint8)
+            cv2.line(drawn, (x - dx, y - dy), (x + dx, y + dy), _PREDICTED_BGR, 1, cv2.LINE_AA, 4)
+    return np.asarray(drawn, dtype=np.uint8)
 
 
-def clouds_figure(scene: SceneReport, cell: CellSettings) -> Figure:
+def plot_clouds(scene: SceneReport, cell: CellSettings) -> Figure:
     """Both clouds in two colours: from above and from the side."""
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     above, side = figure.subplots(1, 2, width_ratios=[1, 1.25])
@@ -105,11 +103,11 @@ def clouds_figure(scene: SceneReport, cell: CellSettings) -> Figure:
     return figure
 
 
-def fused_figure(scene: SceneReport, cell: CellSettings) -> Figure:
+def plot_fused_heights(scene: SceneReport, cell: CellSettings) -> Figure:
     """The fused top-down height image, per camera and together, with the boxes drawn in."""
     spec = ImageSpec()
     centre = np.array([*cell.scene.workspace.centre_m[:2], 0.2])
-    pictures = {
+    per_camera = {
         name: heights_from_points(view.points_base_m, centre, spec)
         for name, view in scene.views.items()
     }
@@ -117,14 +115,16 @@ def fused_figure(scene: SceneReport, cell: CellSettings) -> Figure:
         np.concatenate([view.points_base_m for view in scene.views.values()]), centre, spec
     )
     figure = Figure(figsize=(11, 3.9), layout="constrained")
-    axes = figure.subplots(1, len(pictures) + 1)
+    axes = figure.subplots(1, len(per_camera) + 1)
     half = spec.view_m / 2
     # Rows grow with x, so the image is shown with x downwards and y to the right.
     extent = (centre[1] - half, centre[1] + half, centre[0] + half, centre[0] - half)
     shown = None
-    for axis, (title, picture) in zip(axes, [*pictures.items(), ("fused", together)], strict=True):
+    for axis, (title, heights) in zip(
+        axes, [*per_camera.items(), ("fused", together)], strict=True
+    ):
         shown = axis.imshow(
-            1000 * np.clip(picture, -0.01, 0.08), extent=extent, cmap="viridis", vmin=-5, vmax=60
+            1000 * np.clip(heights, -0.01, 0.08), extent=extent, cmap="viridis", vmin=-5, vmax=60
         )
         axis.set(title=title, xlabel="y [m]", ylabel="x [m]")
     for (_, view), colour in zip(scene.views.items(), CAMERA_COLOURS, strict=False):
@@ -136,15 +136,14 @@ def fused_figure(scene: SceneReport, cell: CellSettings) -> Figure:
     return figure
 
 
-def errors_figure(
-    dataset: Dataset, record: SolutionRecord, offsets_px: Mapping[str, Mapping[int, float]]
+def plot_view_errors(
+    dataset: Dataset, solution: Solution, errors_px: Mapping[str, Mapping[int, float]]
 ) -> Figure:
     """Reprojection error per pose, and where the board was shown."""
     figure = Figure(figsize=(11, 3.4), layout="constrained")
-    bars, places = figure.subplots(1, 2, width_ratios=[1.6, 1])
-    tcp_from_board = np.array(record.tcp_from_board)
-    for index, (name, colour) in enumerate(zip(record.cameras, CAMERA_COLOURS, strict=False)):
-        values = offsets_px.get(name, {})
+    bars, positions = figure.subplots(1, 2, width_ratios=[1.6, 1])
+    for index, (name, colour) in enumerate(zip(solution.cameras, CAMERA_COLOURS, strict=False)):
+        values = errors_px.get(name, {})
         bars.bar(
             np.array(list(values)) + 0.4 * index - 0.2,
             list(values.values()),
@@ -155,48 +154,23 @@ def errors_figure(
         centres = np.array(
             [
                 transform_points(
-                    dataset.poses[pose].base_from_tcp @ tcp_from_board, dataset.board.centre_m[None]
+                    dataset.poses[pose].base_from_tcp @ solution.tcp_from_board,
+                    dataset.board.centre_m[None],
                 )[0]
                 for pose in values
             ]
         )
         if len(centres):
-            places.scatter(centres[:, 0], centres[:, 1], color=colour, s=14, label=name)
+            positions.scatter(centres[:, 0], centres[:, 1], color=colour, s=14, label=name)
     bars.set(
         xlabel="pose",
         ylabel="RMS [px]",
         title="Reprojection error per view, robot poses as reported",
     )
     bars.legend()
-    places.set(xlabel="x [m]", ylabel="y [m]", title="Board centres per camera")
-    places.set_aspect("equal")
+    positions.set(xlabel="x [m]", ylabel="y [m]", title="Board centres per camera")
+    positions.set_aspect("equal")
     return figure
-
-
-def view_errors_px(
-    dataset: Dataset, record: SolutionRecord, cell: CellSettings
-) -> dict[str, dict[int, float]]:
-    """RMS reprojection error per coordinate of each accepted view, by camera and pose [px]."""
-    detector = BoardDetector(dataset.board, cell.view_gate)
-    errors: dict[str, dict[int, float]] = {name: {} for name in record.cameras}
-    corners = dataset.board.corners_m()
-    for pose, camera in dataset.views():
-        if pose.images[camera] in record.rejections:
-            continue
-        lens = Intrinsics.from_dict(record.cameras[camera].intrinsics)
-        detection = detector.detect(dataset.image(pose, camera), lens)
-        if not detection.accepted:
-            continue
-        camera_from_board = (
-            invert(record.cameras[camera].pose)
-            @ pose.base_from_tcp
-            @ np.array(record.tcp_from_board)
-        )
-        predicted = lens.project(transform_points(camera_from_board, corners[detection.corner_ids]))
-        errors[camera][pose.index] = float(
-            np.sqrt(np.mean((predicted - detection.corners_px) ** 2))
-        )
-    return errors
 
 
 def _block_outline(
