@@ -25,7 +25,8 @@ from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import Phase, ServoState
 from equi_core.action import decode, encode
 from equi_core.geometry import top_down_pose
-from equi_core.motion.safety import SafetyLimits, StepCommand
+from equi_core.motion.safety import StepCommand
+from equi_core.motion.safety_limits import SafetyLimits
 from equi_core.step_limits import Reason
 from equi_rl.envs import make_env
 from equi_rl.envs.base import HiddenPropertyEnv

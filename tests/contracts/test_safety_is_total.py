@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from equi_core.motion.safety import (
     RobotInput,
     SafeCommand,
-    SafetyLimits,
     StepCommand,
     filter_command,
     guard_setpoint,
 )
+from equi_core.motion.safety_limits import SafetyLimits
 from equi_core.motion.trajectory import TrajectoryGenerator
 
 LIMITS = SafetyLimits()

@@ -18,7 +18,8 @@ from equi_control.driver.driver import Refused
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import Outcome, StepReport
 from equi_control.servo.shared_state import Phase
-from equi_core.motion.safety import SafetyLimits, StepCommand
+from equi_core.motion.safety import StepCommand
+from equi_core.motion.safety_limits import SafetyLimits
 from equi_system_tests.faults.fault_table import resume_motion_mm
 from equi_system_tests.faults.rig import Rig
 

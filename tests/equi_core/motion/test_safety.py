@@ -11,11 +11,11 @@ import pytest
 from equi_core.contract import ActionSpec, Workspace
 from equi_core.motion.safety import (
     RobotInput,
-    SafetyLimits,
     StepCommand,
     filter_command,
     guard_setpoint,
 )
+from equi_core.motion.safety_limits import SafetyLimits
 from equi_core.step_limits import LimitsError, Reason
 
 LIMITS = SafetyLimits()

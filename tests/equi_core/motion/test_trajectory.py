@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equi_core.contract import Workspace
-from equi_core.motion.safety import SafetyLimits
+from equi_core.motion.safety_limits import SafetyLimits
 from equi_core.motion.trajectory import TrajectoryError, TrajectoryGenerator
 
 LIMITS = SafetyLimits()

@@ -14,7 +14,7 @@ from equi_control.driver.config import DriverConfig
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_core.contract import PolicyContract, Workspace
-from equi_core.motion.safety import SafetyLimits
+from equi_core.motion.safety_limits import SafetyLimits
 
 _SKIPPED = {"limits", "link", "servo", "workspace", "host"}
 _WORDS = {

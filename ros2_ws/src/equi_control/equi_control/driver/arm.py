@@ -53,7 +53,7 @@ class Arm:
         return state if state is not None and state.phase is Phase.STREAMING else None
 
     def take_over(self) -> None:
-        """Ask the servo process to drive the arm from where it stands."""
+        """Ask the servo process to drive the arm from its measured pose."""
         if self.servo is not None:
             self.servo.activate()
 

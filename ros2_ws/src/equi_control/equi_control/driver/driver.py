@@ -70,7 +70,7 @@ class Driver:
             self._gripper.connect(self.config.servo.link.host)
 
     def activate(self) -> None:
-        """Take over the arm where it stands; `state` turns to HOLD when that is done.
+        """Take over the arm at its measured pose; `state` becomes HOLD when that is done.
 
         A tilted tool is then uprighted, and `moving` until it is.
 
@@ -110,7 +110,7 @@ class Driver:
         if not episode_id:
             raise Refused("the episode id is empty; give each episode its own")
         if episode_id != self._steps.episode_id:
-            self.notice = ""  # what was lost before is no news of this episode
+            self.notice = ""  # what was lost before does not concern this episode
         self._steps.begin_episode(episode_id)
 
     def submit(self, command: StepCommand) -> list[StepReport]:
@@ -121,7 +121,7 @@ class Driver:
         return reports
 
     def go_home(self) -> None:
-        """Let go, go up, over and to the home pose; `homing` turns False when it is reached.
+        """Let go, go up, over and to the home pose; `homing` becomes False when it is reached.
 
         A way that is blocked by contact latches a fault.
 

@@ -131,7 +131,7 @@ class RobotiqClient:
         self._wait_for("PRE", count, time.monotonic() + self._timeout_s)
 
     def wait_until_stopped(self, timeout_s: float = 5.0) -> GripperStatus:
-        """Wait until the fingers stand still: at the target or at an object."""
+        """Wait until the fingers have stopped: at the target or at an object."""
         deadline_s = time.monotonic() + timeout_s
         while True:
             status = self.status()

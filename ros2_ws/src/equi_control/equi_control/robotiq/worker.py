@@ -174,7 +174,7 @@ class GripperWorker:
             )
 
     def _is_stuck(self, status: GripperStatus) -> bool:
-        """Whether the fingers stand where they stood, although they were sent elsewhere.
+        """Whether the fingers have not moved, although they were sent elsewhere.
 
         Fingers that close on something from partly open cannot be told from jammed ones; but
         nothing is as wide as the fully open gripper, and nothing held keeps it from opening.

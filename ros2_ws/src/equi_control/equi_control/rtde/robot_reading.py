@@ -55,7 +55,7 @@ class Reading:
 
     base_link_from_tcp: FloatArray
     base_link_from_target_tcp: FloatArray
-    """Where the controller itself wants the TCP to be: the difference to measured is contact."""
+    """Where the controller itself commands the TCP to be: the difference to measured is contact."""
     twist: FloatArray
     """Linear [m/s] and angular [rad/s] velocity (6,) of the TCP."""
     wrench: FloatArray

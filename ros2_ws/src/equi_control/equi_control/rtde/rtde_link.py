@@ -156,8 +156,8 @@ class RtdeLink:
     def wait_for_cycle(self, after_s: float, timeout_s: float) -> bool:
         """Wait for a cycle newer than `after_s`; False if none comes in time.
 
-        Time in which this process stood still does not count: what has arrived meanwhile is taken
-        up by the library's thread, which stood still as well.
+        Time in which this process was not scheduled does not count: what has arrived meanwhile is
+        taken up by the library's thread, which was not scheduled either.
         """
         receive = self._require_receive()
         now_s = time.monotonic()
@@ -293,7 +293,7 @@ class RtdeLink:
             seen.add(receive.getTimestamp())
             time.sleep(0.0002)
         if len(seen) < 3:
-            raise LinkError(f"the clock of {self._config.host} stands still; is it frozen?")
+            raise LinkError(f"the clock of {self._config.host} does not advance; is it frozen?")
         return float(np.min(np.diff(sorted(seen))))
 
     def _require_receive(self) -> rtde_receive.RTDEReceiveInterface:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from equi_control.rtde.config import LinkConfig
-from equi_core.motion.safety import SafetyLimits
+from equi_core.motion.safety_limits import SafetyLimits
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class ServoConfig:
     link: LinkConfig
     limits: SafetyLimits = field(default_factory=SafetyLimits)
     max_state_age_s: float = 0.1
-    """No news from the controller for this long is a lost connection [s]."""
+    """Silence of the controller for this long is a lost connection [s]."""
     blocked_lag_m: float = 0.008
     """Measured TCP behind the controller's own target by this much means contact [m]. Free motion
     lags by up to 4 mm. Braking from full speed adds about 45 mm (look-ahead, reaction, jerk)."""

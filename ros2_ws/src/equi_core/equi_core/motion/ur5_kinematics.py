@@ -150,7 +150,7 @@ def _link_frames(q):  # type: ignore[no-untyped-def] # pragma: no cover
     a = (0.0, A2_M, A3_M, 0.0, 0.0, 0.0)
     sin_twist = (1.0, 0.0, 0.0, 1.0, -1.0, 0.0)
     cos_twist = (0.0, 1.0, 1.0, 0.0, 0.0, 1.0)
-    # base_link is the DH base turned by half a turn about z.
+    # base_link is the DH base rotated by 180 degrees about z.
     pose = np.zeros((4, 4))
     pose[0, 0] = pose[1, 1] = -1.0
     pose[2, 2] = pose[3, 3] = 1.0
@@ -228,7 +228,7 @@ def _inverse(pose, solutions):  # type: ignore[no-untyped-def] # pragma: no cove
                     (-r[0, 1] * s1 + r[1, 1] * c1) / s5, (r[0, 0] * s1 - r[1, 0] * c1) / s5
                 )
             s6, c6 = math.sin(q6), math.cos(q6)
-            # x and z axes of frame 4, from the tool's axes turned back by q6 and q5.
+            # x and z axes of frame 4, from the tool's axes rotated back by q6 and q5.
             x4x = (r[0, 0] * c6 - r[0, 1] * s6) * c5 - r[0, 2] * s5
             x4y = (r[1, 0] * c6 - r[1, 1] * s6) * c5 - r[1, 2] * s5
             x4z = (r[2, 0] * c6 - r[2, 1] * s6) * c5 - r[2, 2] * s5
@@ -273,13 +273,13 @@ def _nearest(pose, near, best):  # type: ignore[no-untyped-def] # pragma: no cov
             solutions[i, 5] = near[5]
         distance = 0.0
         for j in range(6):
-            turned = near[j] + _wrap(solutions[i, j] - near[j])
-            if turned > JOINT_LIMIT_RAD:
-                turned -= 2.0 * math.pi
-            elif turned < -JOINT_LIMIT_RAD:
-                turned += 2.0 * math.pi
-            solutions[i, j] = turned
-            distance = max(distance, abs(turned - near[j]))
+            unwound = near[j] + _wrap(solutions[i, j] - near[j])
+            if unwound > JOINT_LIMIT_RAD:
+                unwound -= 2.0 * math.pi
+            elif unwound < -JOINT_LIMIT_RAD:
+                unwound += 2.0 * math.pi
+            solutions[i, j] = unwound
+            distance = max(distance, abs(unwound - near[j]))
         if distance < best_distance:
             best_distance = distance
             best[:] = solutions[i]

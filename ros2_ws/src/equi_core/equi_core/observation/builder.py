@@ -76,7 +76,7 @@ class ObservationBuilder:
         base_from_points: Mapping[str, NDArray[np.float64]],
         config: FusionConfig | None = None,
     ) -> None:
-        """Say what is drawn, and where the cameras stand.
+        """Define what is drawn, and where the cameras are.
 
         Args:
             image: image definition of the contract.
@@ -137,7 +137,7 @@ class ObservationBuilder:
             raise ObservationError(
                 f"{unseen:.0%} of the image is unseen, at most {config.max_unseen_fraction:.0%} is "
                 f"allowed (points in view per camera: {fused.points_in_view}); check that nothing "
-                "stands in front of the cameras and that their calibration is right"
+                "blocks the view of the cameras and that their calibration is right"
             )
         heights = fill_holes(seen)
         repaired_at = time.perf_counter()

@@ -17,7 +17,7 @@ _BORDER_SHARE = 0.10
 
 
 def drop_spikes(height_m: FloatImage, step_m: float = 0.012, support: int = 3) -> FloatImage:
-    """Forget heights that stand alone.
+    """Remove isolated heights.
 
     Args:
         height_m: heights (S, S) [m]; NaN where unseen.

@@ -25,7 +25,7 @@ _CHUNK = 1024
 
 @dataclass(frozen=True, eq=False)
 class CameraCloud:
-    """Points of one camera and where that camera stands."""
+    """Points of one camera and the pose of that camera."""
 
     points_m: NDArray[np.float32]
     """Points (N, C >= 3) in the camera's optical frame [m]; columns 0..2 are x, y, z, others are

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_control.rtde.config import LinkConfig
-from equi_core.motion.safety import SafetyLimits
+from equi_core.motion.safety_limits import SafetyLimits
 from equi_core.motion.ur5_kinematics import forward
 from ur_emulator.controller.command_registers import Command
 

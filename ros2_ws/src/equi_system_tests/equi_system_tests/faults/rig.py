@@ -20,7 +20,8 @@ from equi_control.driver.steps import StepReport
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import Phase, ServoState
-from equi_core.motion.safety import SafetyLimits, StepCommand
+from equi_core.motion.safety import StepCommand
+from equi_core.motion.safety_limits import SafetyLimits
 from ur_emulator.constants import Ports
 from ur_emulator.launching import EmulatorProcess
 
