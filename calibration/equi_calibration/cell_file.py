@@ -123,7 +123,7 @@ class CollectSettings:
 
 @dataclass(frozen=True)
 class SceneSettings:
-    """The block that the depth check looks at, and the region of the table."""
+    """The block that the depth check uses, and the region of the table."""
 
     workspace: Box
     block_size_m: tuple[float, float, float]
@@ -145,7 +145,7 @@ class VerdictLimits:
     table_plane_mm: float
     """Largest height of the table plane over the workspace; it should be 0."""
     block_mm: float
-    """Disagreement of the cameras on the place of a block."""
+    """Disagreement of the cameras on the position of a block."""
     uncertainty_mm: float
     """95 % position uncertainty in the workspace."""
     board_scale_percent: float

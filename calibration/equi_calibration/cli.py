@@ -19,7 +19,7 @@ _DESCRIPTION = """Calibrate the cameras of a cell, with a verdict.
 In the laboratory, in this order (each has its own --help):
   equi-calibrate board --out board            print the board, measure it
   equi-calibrate collect runs/calibration     carry it past the cameras
-  equi-calibrate solve runs/calibration       compute where the cameras stand
+  equi-calibrate solve runs/calibration       compute the camera poses
   equi-calibrate check runs/calibration       PASS or FAIL, and the file that perception reads
   equi-calibrate check --quick                every morning
 Without a robot:

@@ -24,7 +24,7 @@ class TooFewPosesError(CalibrationError):
 
 
 class ParallelAxesError(CalibrationError):
-    """The tool turned about one axis only, so part of the answer is not determined."""
+    """The tool rotated about one axis only, so part of the answer is not determined."""
 
 
 class SolveError(CalibrationError):

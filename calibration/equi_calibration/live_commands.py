@@ -51,7 +51,7 @@ def collect(
         require_yes(
             f"The arm will visit about {poses or settings.collect.poses} poses at "
             f"{settings.collect.speed_m_s} m/s with the board in the gripper. "
-            "Is the way clear and a hand on the stop button?"
+            "Is the path clear and a hand on the stop button?"
         )
     with LiveView() as view:
         made = collect_live(
@@ -126,7 +126,7 @@ def latency(
     if not yes:
         require_yes(
             f"The arm will show the board to each camera and move it by {amplitude_mm:.0f} mm. Is "
-            "the way clear and a hand on the stop button?"
+            "the path clear and a hand on the stop button?"
         )
     path = stored_calibration(results, settings.cell)
     calibration = CellCalibration.load(path)

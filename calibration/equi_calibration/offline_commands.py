@@ -67,7 +67,7 @@ def simulate(
 ) -> int:
     """Make a synthetic dataset: a simulated arm carries the board past simulated cameras.
 
-    The cameras stand 5 cm and 5 degrees from where the cell file says; truth.json says where.
+    The cameras are 5 cm and 5 degrees off the cell file; truth.json has their true poses.
     Example: equi-calibrate simulate /tmp/demo --seed 1
 
     Args:
@@ -77,9 +77,9 @@ def simulate(
         poses: stops of the arm; the cell file's number if not given.
         print_scale: true size of the print over its stated size, to see it found out.
         swap_cameras: exchange the cables of the cameras.
-        moved_camera: knock this camera while collecting ...
+        moved_camera: move this camera while collecting ...
         moved_mm: ... by this much ...
-        moved_after_pose: ... after so many shots.
+        moved_after_pose: ... after so many images.
     """
     from equi_calibration.synthetic.cell import Imperfections
     from equi_calibration.synthetic.recording import make_dataset

@@ -1,4 +1,4 @@
-"""Find the board in an image, and judge whether the view is good enough to calibrate with.
+"""Find the board in an image, and check whether the view is good enough to calibrate with.
 
 A view is refused, with a reason a person can act on, when the board is missing, partly hidden,
 blurred (the arm still moved, the lens is out of focus) or seen too obliquely.
@@ -102,7 +102,7 @@ class BoardDetector:
                     f"partial: only {len(flat_ids)} of {self.board.corner_count} corners seen",
                 ),
             )
-        return self._judge(grey, flat_ids, pixels, intrinsics)
+        return self._evaluate(grey, flat_ids, pixels, intrinsics)
 
     def _find(
         self, grey: NDArray[np.uint8], intrinsics: Intrinsics
@@ -166,7 +166,7 @@ class BoardDetector:
             return ids, pixels, pose, rms
         return (kept, pixels[good], *board_pose(points, pixels[good], intrinsics))
 
-    def _judge(
+    def _evaluate(
         self,
         grey: NDArray[np.uint8],
         ids: NDArray[np.int64],
@@ -200,7 +200,7 @@ class BoardDetector:
         if tilt_deg > gate.max_tilt_deg:
             reasons.append(
                 f"oblique: seen at {tilt_deg:.0f} deg, at most {gate.max_tilt_deg:.0f}; "
-                "turn the board towards the camera"
+                "rotate the board towards the camera"
             )
         spacing = _shortest_spacing_px(ids, pixels, self.board)
         if spacing < gate.min_square_px:
@@ -247,14 +247,14 @@ def edge_width_px(
 
     Width = contrast / steepest slope across the edge: independent of lighting and distance.
     """
-    place = {int(corner): index for index, corner in enumerate(ids)}
+    index_of = {int(corner): index for index, corner in enumerate(ids)}
     stride = board.columns - 1
     widths = []
-    for corner, index in place.items():
+    for corner, index in index_of.items():
         for other in (corner + 1, corner + stride):
-            if other not in place or (other == corner + 1 and other % stride == 0):
+            if other not in index_of or (other == corner + 1 and other % stride == 0):
                 continue
-            start, end = pixels[index], pixels[place[other]]
+            start, end = pixels[index], pixels[index_of[other]]
             along = end - start
             length = float(np.linalg.norm(along))
             if length < 6.0:
@@ -278,13 +278,13 @@ def edge_width_px(
 
 
 def _shortest_spacing_px(ids: NDArray[np.int64], pixels: FloatArray, board: BoardSpec) -> float:
-    place = {int(corner): index for index, corner in enumerate(ids)}
+    index_of = {int(corner): index for index, corner in enumerate(ids)}
     stride = board.columns - 1
     spacings = [
-        float(np.linalg.norm(pixels[place[other]] - pixels[index]))
-        for corner, index in place.items()
+        float(np.linalg.norm(pixels[index_of[other]] - pixels[index]))
+        for corner, index in index_of.items()
         for other in (corner + 1, corner + stride)
-        if other in place and not (other == corner + 1 and other % stride == 0)
+        if other in index_of and not (other == corner + 1 and other % stride == 0)
     ]
     return min(spacings, default=float("inf"))
 

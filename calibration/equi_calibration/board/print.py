@@ -95,7 +95,7 @@ def black_rectangles_mm(board: BoardSpec) -> list[tuple[float, float, float, flo
     ):
         left, top = corners[0, 0] * 1000, corners[0, 1] * 1000
         occupied.add((int(left // square), int(top // square)))
-        # One pixel per cell, so the picture is the bit pattern itself.
+        # One pixel per cell, so the image is the bit pattern itself.
         pattern = cv2.aruco.generateImageMarker(dictionary, int(marker_id), bits)
         for row in range(bits):
             column = 0

@@ -1,7 +1,7 @@
-"""The daily check: touch nothing, look at the table and a block, say whether a camera has moved.
+"""Quick check, without motion: say from clouds of the table and a block if a camera has moved.
 
 The stored calibration and depth correction are applied as they are. A camera that moved in height
-or tilt sees the table elsewhere; one that slid or turned sees the blocks elsewhere than the other
+or tilt sees the table elsewhere; one that slid or rotated sees the blocks elsewhere than the other
 camera does.
 """
 
@@ -41,7 +41,7 @@ class QuickReport:
 def quick_check(
     cell: CellSettings, calibration: CellCalibration, clouds_m: Mapping[str, FloatArray]
 ) -> QuickReport:
-    """Judge clouds (N, 3) of the free table with at least one block, taken just now."""
+    """Check clouds (N, 3) of the free table with at least one block, taken just now."""
     try:
         scene = _seen_with(cell, calibration, clouds_m, {name: name for name in cell.names})
     except SceneError as error:
@@ -76,7 +76,7 @@ def quick_check(
                 else (
                     "No block is seen by both cameras: put one or more on the table."
                     if scene.common_blocks == 0
-                    else "A camera slid or turned."
+                    else "A camera slid or rotated."
                 ),
             )
         )
@@ -90,7 +90,7 @@ def quick_check(
         text = "Not decided: no block is seen by both cameras. Put blocks on the table and repeat."
     else:
         text = (
-            f"One of {' and '.join(cell.names)} slid or turned since the calibration (the table "
+            f"One of {' and '.join(cell.names)} slid or rotated since the calibration (the table "
             "alone cannot tell which). Calibrate again."
         )
     return QuickReport(checks, scene, _swap_or(cell, calibration, clouds_m, text))

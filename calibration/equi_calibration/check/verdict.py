@@ -272,8 +272,8 @@ def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
 
 def _age(limits: VerdictLimits, created_utc: str, now: datetime | None) -> Check:
     created = datetime.fromisoformat(created_utc.replace("Z", "+00:00"))
-    moment = now or datetime.now(timezone.utc)
-    days = max(0.0, (moment - created).total_seconds() / 86400.0)
+    reference = now or datetime.now(timezone.utc)
+    days = max(0.0, (reference - created).total_seconds() / 86400.0)
     return below(
         "data", "age", days, limits.valid_for_days, "days", "The data are stale. Collect again."
     )

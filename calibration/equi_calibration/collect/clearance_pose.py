@@ -1,4 +1,4 @@
-"""Where the arm waits while the cameras look at the table: the pose that hides least of it."""
+"""Clearance pose: where the arm occludes least of the table while the clouds are taken."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _YAWS_RAD = tuple(np.radians([-90.0, -45.0, 0.0, 45.0, 90.0]))
 
 
 def clearance_joints(cell: CellSettings) -> FloatArray:
-    """Joints (6,) inside the cell's boxes, with a clear way from the ready posture.
+    """Joints (6,) inside the cell's boxes, with a clear path from the ready posture.
 
     Raises:
         CollectError: no pose with the tool pointing down fits into the boxes.
@@ -44,8 +44,8 @@ def clearance_joints(cell: CellSettings) -> FloatArray:
         if path_is_clear(cell, ready, joints):
             return joints
     raise CollectError(
-        "no place was found where the arm leaves the table in view; widen collect.tcp_box in the "
-        "cell file, or collect with --hand-guided"
+        "no clearance pose was found in which the arm leaves the table in view; widen "
+        "collect.tcp_box in the cell file, or collect with --hand-guided"
     )
 
 
@@ -57,10 +57,10 @@ def occluded_fraction(cell: CellSettings, joints_rad: FloatArray) -> float:
     table = np.column_stack([x.ravel(), y.ravel(), np.zeros(x.size)])
     hidden = []
     for camera in cell.cameras:
-        eye = camera.nominal.matrix[:3, 3]
-        rays = table - eye
-        along = np.clip((body - eye) @ rays.T / np.sum(rays**2, axis=1), 0.0, 1.0)
-        nearest = eye + along[:, :, None] * rays
+        camera_m = camera.nominal.matrix[:3, 3]
+        rays = table - camera_m
+        along = np.clip((body - camera_m) @ rays.T / np.sum(rays**2, axis=1), 0.0, 1.0)
+        nearest = camera_m + along[:, :, None] * rays
         distance = np.linalg.norm(body[:, None] - nearest, axis=2)
         hidden.append(float(np.mean(distance.min(axis=0) < _ARM_RADIUS_M)))
     return float(np.mean(hidden))

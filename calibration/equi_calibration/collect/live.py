@@ -1,4 +1,4 @@
-"""Commands that need a running cell: collecting, the daily look, and delays.
+"""What needs a running cell: collecting, clouds for the quick check, and latencies.
 
 ROS and the controller's library are imported only when one of these is called, so solving and
 checking work on any computer.
@@ -42,8 +42,8 @@ Ask = Callable[[str], str]
 
 _CLOUD_TIMEOUT_S = 15.0
 _SAMPLE_S = 0.004
-_FEWEST_SHOTS = 12
-_KEPT_SHOTS = 2000
+_FEWEST_IMAGES = 12
+_KEPT_IMAGES = 2000
 _NUDGE_SPEED_M_S = 0.1
 _LEAD_S = 1.2
 """Rest before and after the motion: delays up to a second are searched for."""
@@ -75,18 +75,18 @@ def collect_live(
     with RosCameras(cell) as ros, RtdeArm(cell, address, listen_only=hand_guided) as arm:
         ros.wait_ready(timeout_s)
         lenses = {name: camera.intrinsics for name, camera in ros.cameras.items()}
-        parked = None if hand_guided else clearance_joints(cell)
+        clearance = None if hand_guided else clearance_joints(cell)
 
-        def look(writer: DatasetWriter) -> None:
-            if parked is None:
+        def record_scene(writer: DatasetWriter) -> None:
+            if clearance is None:
                 ask("Move the arm out of the cameras' view of the table, then press return. ")
             else:
-                arm.move_to(parked, cell.collect.speed_m_s)
+                arm.move_to(clearance, cell.collect.speed_m_s)
             add_scene(writer, "blocks", cell.scene.block_count, arm, ros.cameras)
 
         stops = _confirmed(ask, poses) if hand_guided else plan_poses(cell, lenses, poses, seed)
         return collect_dataset(
-            folder, cell, arm, ros.cameras, stops, progress=progress, look_at_scene=look
+            folder, cell, arm, ros.cameras, stops, progress=progress, record_scene=record_scene
         )
 
 
@@ -129,25 +129,27 @@ def measure_latency(
         tour = plan_poses(cell, lenses, cell.collect.poses)
         for name, camera in ros.cameras.items():
             arm.move_to(_stop_for(cell, tour, name).joints_rad, cell.collect.speed_m_s)
-            camera.keep(_KEPT_SHOTS)
+            camera.keep(_KEPT_IMAGES)
             times, heights, commands = _nudged(arm, amplitude_m)
             starts += start_delays(times, heights, commands)
-            shots = [shot for shot in camera.shots() if shot.stamp_s > times[0]]
-            delays[name] = _camera_delay(name, shots, detector, camera.intrinsics, (times, heights))
+            images = [item for item in camera.images() if item.stamp_s > times[0]]
+            delays[name] = _camera_delay(
+                name, images, detector, camera.intrinsics, (times, heights)
+            )
     return Latencies(delays, mean_start(starts))
 
 
 def _stop_for(cell: CellSettings, tour: list[PlannedPose], camera: str) -> PlannedPose:
     """A stop that shows the board to a camera and can be reached straight from the ready posture.
 
-    Stops of a tour have a clear way to their neighbours; here the tour is not followed.
+    Stops of a tour have a clear path to their neighbours; here the tour is not followed.
     """
     ready = np.asarray(HOME_RAD)
     for pose in tour:
         if pose.faces in (camera, ALL_CAMERAS) and path_is_clear(cell, ready, pose.joints_rad):
             return pose
     raise CollectError(
-        f"no pose that shows the board to camera '{camera}' has a clear way from the ready "
+        f"no pose that shows the board to camera '{camera}' has a clear path from the ready "
         "posture; widen collect.board_box or tcp_box in the cell file"
     )
 
@@ -171,20 +173,20 @@ def _nudged(arm: RtdeArm, amplitude_m: float) -> tuple[FloatArray, FloatArray, l
 
 def _camera_delay(
     name: str,
-    shots: list[StampedImage],
+    images: list[StampedImage],
     detector: BoardDetector,
     lens: Intrinsics,
     motion: tuple[FloatArray, FloatArray],
 ) -> CameraDelay:
     seen = [
-        (shot.received_s, row, shot.received_s - shot.stamp_s)
-        for shot in shots
-        if (row := _board_row(detector, shot.image, lens)) is not None
+        (item.received_s, row, item.received_s - item.stamp_s)
+        for item in images
+        if (row := _board_row(detector, item.image, lens)) is not None
     ]
-    if len(seen) < _FEWEST_SHOTS:
+    if len(seen) < _FEWEST_IMAGES:
         raise LatencyError(
-            f"camera '{name}' saw the whole board in {len(seen)} of {len(shots)} images, at least "
-            f"{_FEWEST_SHOTS} are needed; is the board in the gripper as in the cell file?"
+            f"camera '{name}' saw the whole board in {len(seen)} of {len(images)} images, at least "
+            f"{_FEWEST_IMAGES} are needed; is the board in the gripper as in the cell file?"
         )
     received, rows, stamped = np.array(seen).T
     return CameraDelay(estimate_delay(*motion, received, rows), float(stamped.mean()))

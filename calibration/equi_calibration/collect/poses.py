@@ -1,9 +1,9 @@
-"""Where to carry the board: tool poses that show it to every camera from many sides.
+"""Plan the calibration poses: tool poses that show the board to every camera from many sides.
 
 Positions cover the box, view angles cover a cone around each camera (and around the direction that
-all cameras see at once), and poses are put in an order with short ways between them. Only poses
-that the arm reaches, on ways that keep board and arm clear of the table and of the arm itself, are
-proposed; the driver still checks every one of them.
+all cameras see at once), and poses are ordered with short joint-space paths between them. Only
+poses that the arm reaches, on paths that keep board and arm clear of the table and of the arm
+itself, are proposed; the driver still checks every one of them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ TCP_FROM_TOOL0_M = 0.169
 _LEAST_TILT_DEG = 10.0
 _MOST_TILT_DEG = 45.0
 _LINK_CLEARANCE_M = 0.08
-# Planned views are larger than the gate asks for: a camera stands centimetres from its nominal
-# place.
+# Planned views are larger than the gate asks for: a camera is centimetres from its nominal
+# position.
 _SQUARE_RESERVE = 1.15
 _TRIES_PER_POSE = 400
 _FEWEST_PER_CAMERA = 8
@@ -49,7 +49,7 @@ class PlannedPose:
     base_from_tcp: FloatArray
     joints_rad: FloatArray
     faces: str
-    """The camera that the board is turned to."""
+    """The camera that the board faces."""
 
 
 def tool0_from_tcp() -> FloatArray:
@@ -60,7 +60,7 @@ def tool0_from_tcp() -> FloatArray:
 def plan_poses(
     cell: CellSettings, intrinsics: Mapping[str, Intrinsics], count: int, seed: int = 0
 ) -> list[PlannedPose]:
-    """About `count` poses for a cell whose cameras stand roughly where its file says.
+    """About `count` poses for a cell whose cameras are roughly where its file says.
 
     Raises:
         CollectError: the arm reaches too few poses in the boxes of the cell file.
@@ -68,7 +68,7 @@ def plan_poses(
     rng = np.random.default_rng(seed)
     chosen: list[PlannedPose] = []
     targets = (*cell.names, ALL_CAMERAS) if len(cell.names) > 1 else cell.names
-    # Some candidates have no clear way to the others and are lost again.
+    # Some candidates have no clear path to the others and are lost again.
     candidates = round(1.25 * count)
     for number in range(candidates):
         for attempt in range(_TRIES_PER_POSE):
@@ -105,7 +105,7 @@ def board_in_view(
     Args:
         board: the print.
         intrinsics: of the camera.
-        camera_from_board: pose (4, 4) to judge.
+        camera_from_board: pose (4, 4) to check.
         max_tilt_deg: most oblique view.
         min_square_px: shortest distance of neighbouring corners in the image.
     """
@@ -207,7 +207,7 @@ def joints_are_clear(cell: CellSettings, joints_rad: FloatArray) -> bool:
 
 
 def path_is_clear(cell: CellSettings, start_rad: FloatArray, end_rad: FloatArray) -> bool:
-    """Whether the straight way in joint space keeps the distances all along."""
+    """Whether the straight path in joint space keeps the distances all along."""
     steps = max(2, int(np.ceil(np.abs(end_rad - start_rad).max() / _PATH_STEP_RAD)))
     return all(
         joints_are_clear(cell, start_rad + (end_rad - start_rad) * fraction)
@@ -223,7 +223,7 @@ def _facing(
     most_tilt_deg: float,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Board at a place, turned against the line of sight, then tilted about an axis and spun."""
+    """Board at a position, facing the line of sight, then tilted about an axis and spun."""
     x = _unit(np.cross([0.0, 0.0, -1.0], sight) + 1e-9)
     facing = np.column_stack([x, np.cross(sight, x), sight])
     direction = 2 * np.pi * (phase * 3 + rng.uniform(-0.1, 0.1))
@@ -235,10 +235,10 @@ def _facing(
 
 
 def _short_tour(cell: CellSettings, poses: list[PlannedPose]) -> list[PlannedPose]:
-    """Nearest neighbour in joint space over clear ways; poses without a clear way are left out.
+    """Nearest neighbour in joint space over clear paths; poses without a clear path are left out.
 
     The first pose is the one nearest to the ready posture, from which the tour is entered, and over
-    which it goes on where no other pose has a clear way from the last one.
+    which it goes on where no other pose has a clear path from the last one.
     """
     if not poses:
         return []
@@ -265,7 +265,7 @@ def _short_tour(cell: CellSettings, poses: list[PlannedPose]) -> list[PlannedPos
 def _nearest_clear(
     cell: CellSettings, here: FloatArray, poses: list[PlannedPose]
 ) -> PlannedPose | None:
-    """The pose nearest in joint space to which the straight way is clear."""
+    """The pose nearest in joint space to which the straight path is clear."""
     ordered = sorted(poses, key=lambda pose: float(np.abs(pose.joints_rad - here).max()))
     return next((pose for pose in ordered if path_is_clear(cell, here, pose.joints_rad)), None)
 

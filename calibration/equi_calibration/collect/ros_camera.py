@@ -82,7 +82,7 @@ class RosCamera:
         message, received = found[0]
         return StampedImage(image_of(message), stamp_s(message), received)
 
-    def shots(self) -> list[StampedImage]:
+    def images(self) -> list[StampedImage]:
         """All images that are still kept, oldest first."""
         with self._changed:
             kept = list(self._images)

@@ -66,13 +66,13 @@ class RtdeArm:
         )
 
     def move_to(self, joints_rad: FloatArray, speed_m_s: float) -> None:
-        """Go to a joint vector if the way there is clear; straight up first if it is not."""
+        """Go to a joint vector if the path is clear; over the ready posture if it is not."""
         target = np.asarray(joints_rad, dtype=np.float64)
         here = self.read().joints_rad
-        for stop in self._way(here, target):
+        for stop in self._path(here, target):
             self._move(stop, speed_m_s)
 
-    def _way(self, here: FloatArray, target: FloatArray) -> list[FloatArray]:
+    def _path(self, here: FloatArray, target: FloatArray) -> list[FloatArray]:
         ready = np.asarray(ur5_kinematics.HOME_RAD)
         if path_is_clear(self._cell, here, target):
             return [target]
@@ -80,7 +80,7 @@ class RtdeArm:
         if path_is_clear(self._cell, ready, target):
             return [ready, target]
         raise CollectError(
-            "no clear way from here to the next pose; bring the arm to its ready posture "
+            "no clear path from here to the next pose; bring the arm to its ready posture "
             "(0, -90, 90, -90, -90, 0 deg) by hand, or widen collect.tcp_box in the cell file"
         )
 

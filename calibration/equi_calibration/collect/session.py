@@ -1,6 +1,6 @@
-"""Collect a dataset: carry the board from pose to pose, look, judge each view, keep the good ones.
+"""Collect a dataset: carry the board from pose to pose, take images, keep the good views.
 
-Works with whatever stands behind `CameraSource` and `ArmMover`. Hand-guided collecting uses the
+Works with whatever is behind `CameraSource` and `ArmMover`. Hand-guided collecting uses the
 same loop without moves: the operator brings the arm to rest and confirms.
 """
 
@@ -70,7 +70,7 @@ def collect_dataset(
     poses: Sequence[PlannedPose] | Iterable[None],
     *,
     progress: Progress | None = None,
-    look_at_scene: Callable[[DatasetWriter], None] | None = None,
+    record_scene: Callable[[DatasetWriter], None] | None = None,
     robot_serial: str = "",
 ) -> Dataset:
     """Visit the poses and write a dataset.
@@ -83,7 +83,7 @@ def collect_dataset(
         poses: planned stops; or an iterable of None, one per stop to which the operator guides the
             arm by hand (it should block until the operator confirms).
         progress: called after each stop.
-        look_at_scene: called at the end to add clouds of the table.
+        record_scene: called at the end to add clouds of the table.
         robot_serial: as the robot reports it; the cell file's if empty.
     """
     require_right_devices(cell, cameras)
@@ -111,14 +111,14 @@ def collect_dataset(
         for number, pose in enumerate(poses):
             if pose is not None:
                 arm.move_to(pose.joints_rad, cell.collect.speed_m_s)
-            report = _look(writer, number, total, cell, arm, cameras, detector)
+            report = _record_pose(writer, number, total, cell, arm, cameras, detector)
             for name, detection in report.detections.items():
                 for reason in detection.rejections:
                     logger.info("pose %d, %s: %s", number, name, reason)
             if progress is not None:
                 progress(report)
-        if look_at_scene is not None:
-            look_at_scene(writer)
+        if record_scene is not None:
+            record_scene(writer)
     return load_dataset(folder)
 
 
@@ -136,7 +136,7 @@ def add_scene(
     writer.add_scene(name, blocks, clouds, stamps)
 
 
-def _look(
+def _record_pose(
     writer: DatasetWriter,
     number: int,
     total: int,
@@ -149,13 +149,13 @@ def _look(
     before = arm.read()
     # Images are asked for after the arm has rested for a while: it still swings when it arrives.
     rested_s = arm.now_s() + cell.collect.settle_s
-    shots = {
+    images = {
         name: source.image_after(rested_s, _IMAGE_TIMEOUT_S + cell.collect.settle_s)
         for name, source in cameras.items()
     }
     after = arm.read()
     detections = {
-        name: detector.detect(shot.image, cameras[name].intrinsics) for name, shot in shots.items()
+        name: detector.detect(item.image, cameras[name].intrinsics) for name, item in images.items()
     }
     kept = tuple(name for name, detection in detections.items() if detection.accepted)
     problem = _motion(before, after)
@@ -164,8 +164,8 @@ def _look(
             after.base_from_tcp,
             after.joints_rad,
             after.stamp_s,
-            {name: shots[name].image for name in kept},
-            {name: shots[name].stamp_s for name in kept},
+            {name: images[name].image for name in kept},
+            {name: images[name].stamp_s for name in kept},
         )
     return PoseReport(number, total, detections, () if problem else kept, problem)
 
@@ -174,12 +174,12 @@ def _motion(before: ArmReading, after: ArmReading) -> str:
     """Why the arm cannot be said to have rested between two readings; empty if it did."""
     change = invert(before.base_from_tcp) @ after.base_from_tcp
     moved_m = float(np.linalg.norm(change[:3, 3]))
-    turned = float(np.linalg.norm(matrix_to_rotvec(change[:3, :3])))
+    rotated_rad = float(np.linalg.norm(matrix_to_rotvec(change[:3, :3])))
     joints = float(np.abs(after.joints_rad - before.joints_rad).max())
     # Joints decide: the reported pose may carry the noise of a kinematic model.
     if after.moving or before.moving or joints > _REST_ROTATION_RAD:
         return (
             "the arm was not at rest while the images were taken (it moved by "
-            f"{moved_m * 1000:.1f} mm, {np.degrees(turned):.2f} deg); let go of it and wait"
+            f"{moved_m * 1000:.1f} mm, {np.degrees(rotated_rad):.2f} deg); let go of it and wait"
         )
     return ""

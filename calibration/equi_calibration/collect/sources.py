@@ -1,6 +1,6 @@
 """Where images, clouds and arm poses come from: two small interfaces.
 
-A simulated cell, ROS topics, or a recording can stand behind the same commands.
+A simulated cell, ROS topics, or a recording can be behind the same commands.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class StampedImage:
 
 @dataclass(frozen=True, eq=False)
 class ArmReading:
-    """The arm at one moment."""
+    """The arm at one time."""
 
     base_from_tcp: FloatArray
     """(4, 4) measured, in base_link."""

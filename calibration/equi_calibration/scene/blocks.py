@@ -1,4 +1,4 @@
-"""Where blocks of a known size stand, as each camera sees them, and whether the cameras agree.
+"""Positions of blocks of a known size, as each camera sees them, and whether the cameras agree.
 
 A box is fitted to all its visible faces. Edges are left out of it on purpose: a depth camera loses
 the far edge of a face and keeps the near one, so centres of outlines are off by millimetres, each
@@ -72,7 +72,7 @@ def find_blocks(
 def match_blocks(
     first: Sequence[Block], second: Sequence[Block], reach_m: float = 0.03
 ) -> list[tuple[Block, Block]]:
-    """Blocks that two cameras see at nearly the same place."""
+    """Blocks that two cameras see at nearly the same position."""
     pairs = []
     for block in first:
         distances = [float(np.linalg.norm(block.centre_m[:2] - b.centre_m[:2])) for b in second]
@@ -94,24 +94,28 @@ def disagreement_mm(
 ) -> float:
     """RMS distance over the workspace between what two cameras call the same point [mm].
 
-    Heights and tilts come from the two table planes, shift and turn on the table from the blocks.
-    Without any common block only the heights are compared.
+    Heights and tilts come from the two table planes, shift and rotation on the table from the
+    blocks. Without any common block only the heights are compared.
     """
     corners = workspace.corners_m()[:4, :2]
     middle = workspace.centre_m[:2]
-    places = np.concatenate([corners, (corners + middle) / 2, middle[None]])
-    vertical = tables[0].height_at(places) - tables[1].height_at(places)
-    horizontal = np.zeros((len(places), 2))
+    positions = np.concatenate([corners, (corners + middle) / 2, middle[None]])
+    vertical = tables[0].height_at(positions) - tables[1].height_at(positions)
+    horizontal = np.zeros((len(positions), 2))
     if pairs:
         first = np.array([a.centre_m[:2] for a, _ in pairs])
         shift = first - np.array([b.centre_m[:2] for _, b in pairs])
-        turn = 0.0
+        rotation_rad = 0.0
         around = first - first.mean(axis=0)
         lever = float(np.sum(around**2))
         if len(pairs) > 1 and lever > 1e-4:
-            turn = float(np.sum(around[:, 0] * shift[:, 1] - around[:, 1] * shift[:, 0]) / lever)
-        offset = places - first.mean(axis=0)
-        horizontal = shift.mean(axis=0) + turn * np.column_stack([-offset[:, 1], offset[:, 0]])
+            rotation_rad = float(
+                np.sum(around[:, 0] * shift[:, 1] - around[:, 1] * shift[:, 0]) / lever
+            )
+        offset = positions - first.mean(axis=0)
+        horizontal = shift.mean(axis=0) + rotation_rad * np.column_stack(
+            [-offset[:, 1], offset[:, 0]]
+        )
     return 1000 * float(np.sqrt(np.mean(vertical**2 + np.sum(horizontal**2, axis=1))))
 
 

@@ -1,8 +1,8 @@
 """The depth side of a calibration: the table, the length of depths, and cloud against cloud.
 
-The images decide where the cameras stand; the clouds are an independent witness. A table that is
-not at z = 0, a block that two cameras see at two places, or a depth that is too long by a percent
-would spoil the fused observation without leaving a trace in any reprojection error.
+The images decide the camera poses; the clouds are an independent check. A table that is not at
+z = 0, a block that two cameras see at two positions, or a depth that is too long by a percent would
+spoil the fused observation without leaving a trace in any reprojection error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TablePlane:
     points: int
 
     def height_at(self, xy_m: FloatArray) -> FloatArray:
-        """Heights (N,) at places (N, 2) [m]."""
+        """Heights (N,) at positions (N, 2) [m]."""
         offset = np.asarray(xy_m) - self.reference_xy_m
         return self.height_m + offset[:, 0] * self.slope_x + offset[:, 1] * self.slope_y
 

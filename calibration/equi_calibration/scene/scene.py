@@ -1,4 +1,4 @@
-"""The table and its blocks through calibrated cameras: what `check` judges of the clouds."""
+"""The table and its blocks through calibrated cameras: what `check` evaluates of the clouds."""
 
 from __future__ import annotations
 

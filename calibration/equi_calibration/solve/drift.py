@@ -19,39 +19,39 @@ _SHORTEST_SEGMENT = 3
 
 @dataclass(frozen=True)
 class Drift:
-    """The most likely moment at which a camera moved."""
+    """The most likely time at which a camera moved."""
 
     step_mm: float
-    """Size of the step at that moment."""
+    """Size of the step at that time."""
     significance: float
     """The step over its standard error; noise alone stays below about 5."""
     after_pose: int
     """The last pose before it."""
 
 
-def find_drift(problem: HandEyeProblem, solution: Adjustment, camera: str) -> Drift:
+def find_drift(problem: HandEyeProblem, adjusted: Adjustment, camera: str) -> Drift:
     """Largest step in where single views of a camera place the middle of the workspace."""
     views = sorted(problem.views_of(camera), key=lambda view: view.pose_index)
     if len(views) < 2 * _SHORTEST_SEGMENT:
         return Drift(0.0, 0.0, -1)
-    base_from_camera = solution.estimate.base_from_camera[camera]
+    base_from_camera = adjusted.estimate.base_from_camera[camera]
     centre = problem.board.centre_m[None]
-    places, kept = [], []
+    offsets_m, kept = [], []
     for view in views:
-        predicted = predicted_pose(problem, solution.estimate, view)
-        seen, sigma = seen_pose(problem, solution.intrinsics[camera], view, predicted)
+        predicted = predicted_pose(problem, adjusted.estimate, view)
+        seen, sigma = seen_pose(problem, adjusted.intrinsics[camera], view, predicted)
         if sigma > LARGEST_SIGMA_M:
             continue
         error = transform_points(seen, centre)[0] - transform_points(predicted, centre)[0]
         # Distance along the line of sight is the least certain part of a single view.
         ray = predicted[:3, 3] / np.linalg.norm(predicted[:3, 3])
         error = error - 0.8 * ray * float(error @ ray)
-        places.append(base_from_camera[:3, :3] @ error)
+        offsets_m.append(base_from_camera[:3, :3] @ error)
         kept.append(view)
     views = kept
     if len(views) < 2 * _SHORTEST_SEGMENT:
         return Drift(0.0, 0.0, -1)
-    offsets = np.array(places)
+    offsets = np.array(offsets_m)
     # Differences of neighbours do not know of a step, so they give the noise.
     noise = 1.4826 * np.median(np.abs(np.diff(offsets, axis=0)), axis=0) / np.sqrt(2) + 1e-5
     best = Drift(0.0, 0.0, -1)

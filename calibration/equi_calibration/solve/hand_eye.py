@@ -1,4 +1,4 @@
-"""First estimate without any guess: robot-world / hand-eye equations, per camera, then combined."""
+"""Eye-to-hand calibration in closed form (robot-world/hand-eye), per camera, then combined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Where the cameras stand and where the board sits in the hand."""
+    """Where the cameras stand and where the board sits in the gripper."""
 
     base_from_camera: Mapping[str, FloatArray]
     """(4, 4) per camera, of the optical frame."""
@@ -29,7 +29,7 @@ class Estimate:
 def solve_hand_eye(problem: HandEyeProblem) -> Estimate:
     """Solve camera_from_board = camera_from_base base_from_tcp tcp_from_board for each camera.
 
-    Each camera yields its own board-in-hand transform; the one that explains all views best is
+    Each camera yields its own tcp_from_board; the one that explains all views best is
     kept, and every camera's pose is averaged again with it, so a camera with poor views profits
     from a camera with good ones.
     """
@@ -44,7 +44,9 @@ def solve_hand_eye(problem: HandEyeProblem) -> Estimate:
             if tcp_from_board is not None:
                 candidates.append(tcp_from_board)
     if not candidates:
-        raise SolveError("the closed form found no rigid answer; are poses and images of one run?")
+        raise SolveError(
+            "hand-eye calibration found no rigid solution; are poses and images of one run?"
+        )
     best: Estimate | None = None
     best_cost = np.inf
     for tcp_from_board in candidates:
@@ -56,7 +58,7 @@ def solve_hand_eye(problem: HandEyeProblem) -> Estimate:
         if cost < best_cost:
             best, best_cost = estimate, cost
     if best is None:
-        raise SolveError("no closed-form candidate puts the board in front of the cameras")
+        raise SolveError("no hand-eye solution puts the board in front of the cameras")
     return best
 
 

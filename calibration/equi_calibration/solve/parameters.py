@@ -1,4 +1,4 @@
-"""The measurement model of the refinement: parameters, prediction and its exact derivative.
+"""Measurement model of the bundle adjustment: parameters, prediction and its exact derivative.
 
 p = camera_from_base * base_from_tcp * exp(correction) * tcp_from_board * (scale * corner), then the
 lens. Poses move by a step on their right side: T -> T [Exp(w), v] with step (v, w) [m, rad].
@@ -180,7 +180,7 @@ class Parameters:
         """(6, 6) of base_from_camera's error, seen at a point of base_link, in its axes.
 
         A step (v, w) of camera_from_base moves what the camera sees at point q of base_link by
-        -(v + w x q) and turns it by -w.
+        -(v + w x q) and rotates it by -w.
         """
         part = self.camera_slice(camera)
         transfer = np.zeros((6, 6))
@@ -199,18 +199,18 @@ class Parameters:
 def linearise(problem: HandEyeProblem, parameters: Parameters) -> tuple[FloatArray, FloatArray]:
     """Pixel residuals (2 N,), predicted minus seen, and their derivative (2 N, size)."""
     corners = problem.board.corners_m()
-    place = {pose: index for index, pose in enumerate(parameters.pose_indices)}
+    row_of = {pose: index for index, pose in enumerate(parameters.pose_indices)}
     residuals, jacobians = [], []
     for view in problem.views:
-        position = place[view.pose_index]
+        position = row_of[view.pose_index]
         correction = parameters.corrections[position]
-        turn = rotvec_to_matrix(correction[3:])
+        correction_rotation = rotvec_to_matrix(correction[3:])
         camera_from_base = parameters.camera_from_base[view.camera]
         base_from_tcp = problem.base_from_tcp[view.pose_index]
         on_print = parameters.scale * corners[view.corner_ids]
         board_rotation = parameters.tcp_from_board[:3, :3]
         in_tcp = on_print @ board_rotation.T + parameters.tcp_from_board[:3, 3]
-        in_true_tcp = in_tcp @ turn.T + correction[:3]
+        in_true_tcp = in_tcp @ correction_rotation.T + correction[:3]
         in_base = in_true_tcp @ base_from_tcp[:3, :3].T + base_from_tcp[:3, 3]
         in_camera = in_base @ camera_from_base[:3, :3].T + camera_from_base[:3, 3]
         if np.any(in_camera[:, 2] <= 1e-3):
@@ -225,7 +225,7 @@ def linearise(problem: HandEyeProblem, parameters: Parameters) -> tuple[FloatArr
         jacobian = np.zeros((2 * len(pixels), parameters.size))
         camera_rotation = camera_from_base[:3, :3]
         tcp_rotation = camera_rotation @ base_from_tcp[:3, :3]
-        full_rotation = tcp_rotation @ turn @ board_rotation
+        full_rotation = tcp_rotation @ correction_rotation @ board_rotation
 
         def fill(
             columns: slice,
@@ -242,7 +242,9 @@ def linearise(problem: HandEyeProblem, parameters: Parameters) -> tuple[FloatArr
         fill(parameters.board_slice, full_rotation, on_print)
         columns = parameters.pose_slice(position)
         by_position = by_point @ tcp_rotation
-        by_rotation = -(by_position @ turn) @ skew(in_tcp) @ right_jacobian(correction[3:])
+        by_rotation = (
+            -(by_position @ correction_rotation) @ skew(in_tcp) @ right_jacobian(correction[3:])
+        )
         jacobian[:, columns] = np.concatenate([by_position, by_rotation], axis=2).reshape(-1, 6)
         if parameters.estimate_scale:
             direction = corners[view.corner_ids] @ full_rotation.T

@@ -1,4 +1,4 @@
-"""What the solvers work on: which camera saw which corners at which robot pose."""
+"""The eye-to-hand problem: which camera saw which corners at which robot pose."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class HandEyeProblem:
         if len(self.used_poses) < FEWEST_POSES:
             raise TooFewPosesError(
                 f"only {len(self.used_poses)} usable poses, at least {FEWEST_POSES} are needed and "
-                "20 to 30 recommended; collect more, and look at the reasons for rejected views"
+                "20 to 30 recommended; collect more, and read the reasons for rejected views"
             )
         for camera in self.cameras:
             views = self.views_of(camera)
@@ -89,18 +89,19 @@ class HandEyeProblem:
             spread = second_axis_deg(self.base_from_tcp[[view.pose_index for view in views]])
             if spread < _SMALLEST_SECOND_AXIS_DEG:
                 raise ParallelAxesError(
-                    f"seen from camera '{camera}' the tool turns about one axis only (spread about "
-                    f"a second axis is {spread:.1f} deg, at least {_SMALLEST_SECOND_AXIS_DEG:.0f} "
-                    "deg needed), so the board's place in the hand and the camera's height cannot "
-                    "be told apart; tilt the tool about at least two axes"
+                    f"seen from camera '{camera}' the tool rotates about one axis only (spread "
+                    f"about a second axis is {spread:.1f} deg, at least "
+                    f"{_SMALLEST_SECOND_AXIS_DEG:.0f} deg needed), so the board's pose in the "
+                    "gripper and the camera's height cannot be told apart; tilt the tool about at "
+                    "least two axes"
                 )
 
 
 def second_axis_deg(base_from_tcp: FloatArray) -> float:
-    """How far the tool turned about a second axis: RMS rotation off the main axis [deg].
+    """How far the tool rotated about a second axis: RMS rotation off the main axis [deg].
 
-    Singular values of the rotation vectors relative to the mean orientation: the first is the turn
-    about the main axis, the second what is left about any other.
+    Singular values of the rotation vectors relative to the mean orientation: the first is the
+    rotation about the main axis, the second what is left about any other.
     """
     rotations = base_from_tcp[:, :3, :3]
     u, _, vt = np.linalg.svd(rotations.mean(axis=0))

@@ -56,20 +56,20 @@ class _Errors:
     pixel_px: list[float]
 
 
-def hold_out(solution: Adjustment, reference_m: FloatArray, options: AdjustmentOptions) -> HoldOut:
+def hold_out(adjusted: Adjustment, reference_m: FloatArray, options: AdjustmentOptions) -> HoldOut:
     """Fit without each fold of poses in turn, and measure on what was left out."""
-    problem = solution.used
+    problem = adjusted.used
     poses = np.array(problem.used_poses)
     # Every fifth pose: neighbours on the tour lie in different folds.
     folds = [set(poses[start::_FOLDS].tolist()) for start in range(min(_FOLDS, len(poses)))]
     errors = {camera: _Errors([], [], []) for camera in problem.cameras}
     distances: list[float] = []
     tested = 0
-    settings = replace(options, noise=solution.noise, trust_data=True)
+    settings = replace(options, noise=adjusted.noise, trust_data=True)
     for fold in folds:
         try:
             fitted = bundle_adjust(
-                problem.without_poses(fold), solution.estimate, reference_m, settings
+                problem.without_poses(fold), adjusted.estimate, reference_m, settings
             )
         except CalibrationError:
             # The rest alone does not determine the answer; that shows in the other folds' errors.
@@ -107,8 +107,8 @@ def _measure(
         error.rotation_rad.append(float(np.linalg.norm(matrix_to_rotvec(change[:3, :3]))))
         base_from_board = fitted.estimate.base_from_camera[view.camera] @ measured
         seen.setdefault(view.pose_index, []).append(transform_points(base_from_board, centre)[0])
-    for places in seen.values():
-        distances.extend(float(np.linalg.norm(places[0] - other)) for other in places[1:])
+    for positions in seen.values():
+        distances.extend(float(np.linalg.norm(positions[0] - other)) for other in positions[1:])
 
 
 def predicted_pose(problem: HandEyeProblem, estimate: Estimate, view: View) -> FloatArray:

@@ -14,27 +14,25 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_calibration.board.board import BoardSpec
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.cell_file import CellSettings
 from equi_calibration.collect.poses import tool0_from_tcp
 from equi_calibration.collect.sources import ArmReading, StampedImage
 from equi_calibration.errors import CollectError
 from equi_calibration.synthetic.board_render import draw_board
+from equi_calibration.synthetic.cell_shapes import block_shapes, board_shape
 from equi_calibration.synthetic.depth_camera import cloud_of, intrinsics_of_spec
 from equi_cell_sim.camera_model import CameraSpec, NoiseSpec
 from equi_cell_sim.depth_camera import DepthCamera
 from equi_core.geometry import invert, pose_matrix, rotvec_to_matrix
 from equi_core.motion import ur5_kinematics
-from equi_rl.sim.raycast import Kind, ShapeTable
+from equi_rl.sim.raycast import ShapeTable
 from equi_rl.sim.robot_model import robot_model
 
 FloatArray = NDArray[np.float64]
 
 START_S = 1_790_000_000.0
 _FRAME_S = 0.1
-_BOARD_BODY = 99
-_PLATE_HALF_THICKNESS_M = 0.0015
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,10 @@ class Imperfections:
     """How the simulated cell differs from its file; all drawn from the seed."""
 
     camera_offset_m: float = 0.05
-    """How far each camera stands from its nominal place."""
+    """How far each camera is from its nominal position."""
     camera_offset_deg: float = 5.0
     board_offset_m: float = 0.005
-    """How far the board sits from its nominal place in the hand."""
+    """How far the board is from its nominal position in the gripper."""
     board_offset_deg: float = 2.0
     robot_position_m: float = 0.3e-3
     """Standard deviation of the reported TCP position, per axis."""
@@ -60,9 +58,9 @@ class Imperfections:
     swap_cameras: bool = False
     """Cables exchanged: each camera's images arrive under the other one's name."""
     moved_camera: str = ""
-    """This camera is knocked ..."""
+    """This camera is moved while collecting ..."""
     moved_after_pose: int = 10**9
-    """... after so many shots ..."""
+    """... after so many images ..."""
     moved_m: float = 0.0
     """... by this much, in a drawn direction."""
     blunders: int = 0
@@ -124,11 +122,11 @@ class SimulatedCell:
         }
         self.arm = SimulatedArm(self)
 
-    def true_camera(self, device: str, shots: int) -> FloatArray:
-        """Where a camera stands now; a knocked one jumps after some shots."""
+    def true_camera(self, device: str, images: int) -> FloatArray:
+        """True pose of a camera after so many images; one that is moved jumps after some."""
         pose = self.truth.base_from_camera[device]
         wrong = self.imperfections
-        if device == wrong.moved_camera and shots >= wrong.moved_after_pose:
+        if device == wrong.moved_camera and images >= wrong.moved_after_pose:
             pose = pose.copy()
             pose[:3, 3] += wrong.moved_m * self._moved_direction
         return pose
@@ -143,12 +141,12 @@ class SimulatedCell:
 
     def shapes(self) -> ShapeTable:
         """Everything that can be seen, but the table."""
-        tables = [_blocks(self.blocks_xy_yaw, self.settings.scene.block_size_m)]
+        tables = [block_shapes(self.blocks_xy_yaw, self.settings.scene.block_size_m)]
         if self.arm_visible:
             fingers = [0.0] * (len(robot_model().joint_names) - 6)
             tables.append(robot_model().posed_shapes([*self.joints_rad, *fingers]))
             if self.board_in_hand:
-                tables.append(_plate(self.print, self.base_from_board()))
+                tables.append(board_shape(self.print, self.base_from_board()))
         return ShapeTable.joined(*tables)
 
 
@@ -159,11 +157,11 @@ class SimulatedCamera:
         self._cell = cell
         self._name = name
         self._device = device
-        self._shots = 0
+        self._image_count = 0
         self._seed = seed
         self._spec = CameraSpec(device, cell.settings.camera(device).nominal.position_m)
         self._intrinsics = intrinsics_of_spec(self._spec)
-        self._eye: tuple[FloatArray, DepthCamera, DepthCamera] | None = None
+        self._placed: tuple[FloatArray, DepthCamera, DepthCamera] | None = None
 
     @property
     def name(self) -> str:
@@ -190,42 +188,43 @@ class SimulatedCamera:
         del timeout_s
         cell = self._cell
         cell.clock_s = max(cell.clock_s, stamp_s) + _FRAME_S
-        pose, ideal, _ = self._eyes()
+        pose, ideal, _ = self._devices()
         frame = ideal.capture(cell.shapes())
         image = np.asarray(cv2.cvtColor(frame.colour, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
         if cell.board_in_hand and cell.arm_visible:
             depth = frame.depth_units.astype(np.float64) * frame.unit_m
             camera_from_board = invert(pose) @ cell.base_from_board()
             draw_board(image, depth, cell.print, self._intrinsics, camera_from_board)
-        self._shots += 1
-        return StampedImage(self._spoilt(image), cell.clock_s, cell.clock_s + 0.06)
+        self._image_count += 1
+        return StampedImage(self._degraded(image), cell.clock_s, cell.clock_s + 0.06)
 
     def cloud_after(self, stamp_s: float, timeout_s: float) -> tuple[NDArray[np.float32], float]:
         """A cloud in the optical frame."""
         del timeout_s
         cell = self._cell
         cell.clock_s = max(cell.clock_s, stamp_s) + _FRAME_S
-        _, _, noisy = self._eyes()
+        _, _, noisy = self._devices()
         frame = noisy.capture(cell.shapes(), with_colour=False)
         return cloud_of(self._spec, frame)[:, :3].copy(), cell.clock_s
 
     @property
     def depth_camera(self) -> DepthCamera:
-        """The device itself, at its true place and with its errors."""
-        return self._eyes()[2]
+        """The device itself, at its true pose and with its errors."""
+        return self._devices()[2]
 
-    def _eyes(self) -> tuple[FloatArray, DepthCamera, DepthCamera]:
-        pose = self._cell.true_camera(self._device, self._shots)
-        if self._eye is None or not np.array_equal(self._eye[0], pose):
+    def _devices(self) -> tuple[FloatArray, DepthCamera, DepthCamera]:
+        """True pose, the camera without errors, and the one with them."""
+        pose = self._cell.true_camera(self._device, self._image_count)
+        if self._placed is None or not np.array_equal(self._placed[0], pose):
             wrong = self._cell.imperfections
-            self._eye = (
+            self._placed = (
                 pose,
                 DepthCamera(self._spec, NoiseSpec.ideal(), pose, self._seed),
                 DepthCamera(self._spec, wrong.depth, pose, self._seed),
             )
-        return self._eye
+        return self._placed
 
-    def _spoilt(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def _degraded(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
         wrong, rng = self._cell.imperfections, self._cell.rng
         light = image.astype(np.float64)
         if wrong.lens_blur_px > 0:
@@ -267,8 +266,8 @@ class SimulatedArm:
             raise CollectError(f"joint target {joints.tolist()} must be six finite angles [rad]")
         before = self._cell.base_from_tcp()[:3, 3]
         self._cell.joints_rad = joints.copy()
-        way = float(np.linalg.norm(self._cell.base_from_tcp()[:3, 3] - before))
-        self._cell.clock_s += 0.5 + way / speed_m_s
+        distance_m = float(np.linalg.norm(self._cell.base_from_tcp()[:3, 3] - before))
+        self._cell.clock_s += 0.5 + distance_m / speed_m_s
 
 
 def _offset(rng: np.random.Generator, distance_m: float, angle_deg: float) -> FloatArray:
@@ -280,40 +279,3 @@ def _offset(rng: np.random.Generator, distance_m: float, angle_deg: float) -> Fl
 def _direction(rng: np.random.Generator) -> FloatArray:
     vector = rng.normal(size=3)
     return vector / np.linalg.norm(vector)
-
-
-def _blocks(
-    places: tuple[tuple[float, float, float], ...], size_m: tuple[float, float, float]
-) -> ShapeTable:
-    if not places:
-        return ShapeTable.empty()
-    count = len(places)
-    half = np.asarray(size_m) / 2
-    return ShapeTable(
-        np.full(count, int(Kind.BOX), dtype=np.int64),
-        np.tile(half, (count, 1)),
-        np.array([rotvec_to_matrix([0.0, 0.0, yaw]) for _, _, yaw in places]),
-        np.array([[x, y, half[2]] for x, y, _ in places]),
-        np.tile([0.87, 0.42, 0.28], (count, 1)),
-        np.arange(1, count + 1, dtype=np.int64),
-    )
-
-
-def _plate(board: BoardSpec, base_from_board: FloatArray) -> ShapeTable:
-    """The stiff plate behind the print, as the depth camera sees it."""
-    half = np.array(
-        [
-            board.width_m / 2 + board.margin_m,
-            board.height_m / 2 + board.margin_m,
-            _PLATE_HALF_THICKNESS_M,
-        ]
-    )
-    centre = board.centre_m + np.array([0.0, 0.0, _PLATE_HALF_THICKNESS_M])
-    return ShapeTable(
-        np.array([int(Kind.BOX)], dtype=np.int64),
-        half[None],
-        base_from_board[None, :3, :3],
-        (base_from_board[:3, :3] @ centre + base_from_board[:3, 3])[None],
-        np.array([[0.8, 0.8, 0.8]]),
-        np.array([_BOARD_BODY], dtype=np.int64),
-    )

@@ -35,7 +35,7 @@ def make_dataset(
     lenses = {name: camera.intrinsics for name, camera in simulated.cameras.items()}
     tour = plan_poses(cell, lenses, poses or cell.collect.poses, seed)
 
-    def look(writer: DatasetWriter) -> None:
+    def record_scene(writer: DatasetWriter) -> None:
         simulated.arm_visible = False
         add_scene(writer, "blocks", len(simulated.blocks_xy_yaw), simulated.arm, simulated.cameras)
         simulated.arm_visible = True
@@ -47,7 +47,7 @@ def make_dataset(
         simulated.cameras,
         tour,
         progress=progress,
-        look_at_scene=look,
+        record_scene=record_scene,
         robot_serial=SYNTHETIC_SERIAL,
     )
     truth = {
