@@ -41,7 +41,8 @@ def turned_action(action: np.ndarray, quarter_turns: int) -> np.ndarray:
 def play(env, scene, actions=None, expert=None, first=0):
     """Observations, states, results and actions of an episode from a scene."""
     observation, _ = env.reset(options={"scene": scene})
-    observations, states, results, played = [observation], [env.state()], [], []
+    observations, states, results = [observation], [env.state()], []
+    played: list[np.ndarray] = []
     memory = expert.start_with(env.state(), first) if expert else None
     while actions is None or len(played) < len(actions):
         if expert is not None:
@@ -124,11 +125,11 @@ def test_the_start_is_drawn_alike_from_every_side(envs, task):
 
 def test_the_pair_of_drawers_is_drawn_alike_from_left_and_right(envs):
     env, rng = envs["drawer_opening"], np.random.default_rng(1)
-    aside = []
+    found: list[float] = []
     for _ in range(4000):
         scene = env.sample_scene(rng)
         heading = np.array(scene.objects[0].heading)
         middle = np.mean([item.xy_m for item in scene.objects], axis=0) - CENTRE
-        aside.append(float(middle @ np.array([-heading[1], heading[0]])))
-    aside = np.array(aside)
+        found.append(float(middle @ np.array([-heading[1], heading[0]])))
+    aside = np.array(found)
     assert ks_2samp(aside[:2000], -aside[2000:]).pvalue > 1e-4

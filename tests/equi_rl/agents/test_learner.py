@@ -60,6 +60,7 @@ def test_in_pretraining_and_by_default_the_policy_is_the_trained_actor(rate, pre
 def test_a_restored_learner_goes_on_as_the_one_that_was_saved():
     learner, again = a_learner(0.1), a_learner(0.1)
     learner.update(a_batch())
+    assert learner.critic is not None
     parameters = {
         f"{prefix}.{name}": parameter.detach().clone()
         for prefix, network in (("actor", learner.actor), ("critic", learner.critic))

@@ -37,6 +37,11 @@ def batch_of(config, seed=0):
     return random_batch(config, LENGTHS, torch.Generator().manual_seed(seed))
 
 
+def gradient_of(parameter: torch.Tensor) -> torch.Tensor:
+    assert parameter.grad is not None
+    return parameter.grad
+
+
 def test_three_updates_follow_the_plain_escnn_program(networks):
     actor, critic = networks
     settings = SacSettings(actor_learning_rate=1e-2, critic_learning_rate=1e-2, tau=0.3)
@@ -98,7 +103,7 @@ def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):
     previous = batch.layout.previous_actions(batch.actions)
     density = torch.full((batch.layout.n_steps,), -1.0)
     targets = [
-        learner._targets(
+        learner.targets(
             item, features, previous, batch.actions, density, torch.tensor(0.5), _timer()
         )
         for item in (ended, going)
@@ -118,14 +123,12 @@ def test_the_actor_loss_leaves_no_gradient_in_the_critic(combination):
     torch.manual_seed(0)
     actor, critic = build_agent(combination, tiny_config())
     learner = SacUpdate(actor, critic)
-    seen = []
-    original = learner.critic_optimiser.step
+    seen: list[list[torch.Tensor]] = []
 
-    def record(*arguments, **options):
-        seen.append([parameter.grad.clone() for parameter in critic.parameters()])
-        return original(*arguments, **options)
+    def record(*_):
+        seen.append([gradient_of(parameter).clone() for parameter in critic.parameters()])
 
-    learner.critic_optimiser.step = record
+    learner.critic_optimiser.register_step_pre_hook(record)
     learner.step(batch_of(actor.config))
     for before, parameter in zip(seen[0], critic.parameters(), strict=True):
         torch.testing.assert_close(parameter.grad, before)
@@ -234,19 +237,19 @@ def test_the_gradient_of_a_shared_encoder_is_the_slope_of_the_critic_loss(combin
     learner.step(batch)
     parameters = list(critic.history.encoder.parameters())
     direction = [torch.randn_like(parameter) for parameter in parameters]
-    promised = sum(
-        float((parameter.grad * change).sum())
+    promised: float = sum(
+        float((gradient_of(parameter) * change).sum())
         for parameter, change in zip(parameters, direction, strict=True)
     )
 
     def loss_at(distance):
         with torch.no_grad():
             for parameter, change in zip(parameters, direction, strict=True):
-                parameter += distance * change
+                parameter.add_(change, alpha=distance)
         loss = learner.step(batch)["critic_loss"]
         with torch.no_grad():
             for parameter, change in zip(parameters, direction, strict=True):
-                parameter -= distance * change
+                parameter.sub_(change, alpha=distance)
         return loss
 
     # Close enough that hardly any rectifier switches in between.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from equi_rl.bench.env import run
 
 
 def test_it_reports_steps_per_second_and_where_the_time_went(capsys):
-    numbers = run(["--episodes", "1", "--tasks", "block_picking"])
+    numbers: Any = run(["--episodes", "1", "--tasks", "block_picking"])
     assert (
         set(numbers["steps_per_s"]) == set(numbers["steps_per_s_with_resets"]) == {"block_picking"}
     )

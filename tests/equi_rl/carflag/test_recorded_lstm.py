@@ -57,7 +57,7 @@ def test_recorded_steps_are_the_steps_of_the_cell(episode):
 def test_gradients_are_those_of_a_graph_through_every_step(episode):
     embeddings, recurrent, start, alive, cotangent = episode
     inputs = (embeddings.requires_grad_(), recurrent.requires_grad_())
-    recording, _ = record(*(x.detach() for x in inputs), start, alive)
+    recording, _ = record(embeddings.detach(), recurrent.detach(), start, alive)
     found = torch.autograd.grad(recording.hidden(*inputs), inputs, cotangent)
     hidden, _ = unrolled(*inputs, start, alive)
     expected = torch.autograd.grad(hidden, inputs, cotangent)

@@ -90,7 +90,8 @@ def test_an_exported_policy_acts_like_the_checkpoint_it_came_from(checkpoint, tm
         for index, policy in enumerate(policies):
             answer, states[index] = policy.act(image, action, states[index])
             answers.append(answer)
-        np.testing.assert_array_equal(*answers)
+        first, second = answers
+        np.testing.assert_array_equal(first, second)
 
 
 def test_weights_that_the_contract_does_not_describe_are_refused(checkpoint, tmp_path):

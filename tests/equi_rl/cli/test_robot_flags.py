@@ -119,6 +119,7 @@ def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(cap
 )
 def test_a_bad_value_ends_with_thing_value_and_what_is_allowed(flags, parts, tmp_path, capsys):
     folder = tmp_path / "run"
+    status: object
     try:
         status = main(["robot", "--task", "block_picking", "--folder", str(folder), *flags])
     except SystemExit as ending:  # values that the option parser itself refuses

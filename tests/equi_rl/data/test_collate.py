@@ -120,6 +120,7 @@ def test_copies_of_an_episode_turn_alike_differ_in_pixels_and_know_each_other():
     labelled = collate(episodes, 84, rng, drq)
     batch, layout = labelled.episodes, labelled.episodes.layout
     assert layout.n_steps == 2 * (3 + 5)
+    assert batch.copy_group is not None
     for group in batch.copy_group.unique():
         one, two = torch.nonzero(batch.copy_group == group)[:, 0]
         assert layout.step_time[one] == layout.step_time[two]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from equi_rl.cli.demos import main
 from equi_rl.data.demonstrations import DemoError, DemoSet
@@ -44,10 +45,20 @@ def test_a_recorded_episode_becomes_a_video_and_a_filmstrip(recorded, tmp_path):
     arguments = ["show", "--file", str(recorded), "--video", str(video), "--filmstrip", str(strip)]
     assert main(arguments) == 0
     with Image.open(video) as gif:
-        assert gif.n_frames > len(DemoSet.load(recorded).demos[0].action)
+        frames = sum(1 for _ in ImageSequence.Iterator(gif))
+    assert frames > len(DemoSet.load(recorded).demos[0].action)
     with Image.open(strip) as image:
         assert image.width > 1000
     assert strip.stat().st_size < 300_000
+
+
+def test_a_video_that_browsers_play_is_written_by_its_ending(recorded, tmp_path):
+    video = tmp_path / "a.mp4"
+    assert main(["show", "--file", str(recorded), "--video", str(video)]) == 0
+    description = next(imageio_ffmpeg.read_frames(str(video)))
+    assert description["codec"] == "h264"
+    assert description["fps"] == 4.0
+    assert main(["show", "--file", str(recorded), "--video", str(tmp_path / "a.avi")]) == 2
 
 
 def test_a_video_can_be_an_mp4(recorded, tmp_path):

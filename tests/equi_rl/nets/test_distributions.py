@@ -41,6 +41,7 @@ def test_saturated_actions_keep_a_finite_density_and_gradient():
     _, density = sample(mean, torch.zeros(1, 5), torch.zeros(1, 5), "tanh")
     density.sum().backward()
     assert torch.isfinite(density).all()
+    assert mean.grad is not None
     assert (mean.grad.abs() > 1.0).all()
 
 

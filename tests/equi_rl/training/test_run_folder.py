@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from equi_rl.training.run_folder import RunFolder, RunFolderError, write_atomically
+from equi_rl.data.atomic_file import write_atomically
+from equi_rl.training.run_folder import RunFolder, RunFolderError
 
 CONFIG = {"domain": "somewhere", "a2c": {"learning_rate": 0.1}, "seeds": [0, 1]}
 
@@ -58,7 +59,9 @@ def test_a_checkpoint_returns_what_was_saved(tmp_path):
     arrays = {"a": np.arange(6.0).reshape(2, 3).T, "b": np.array([True, False])}
     state = {"updates": 3, "generator": np.random.default_rng(0).bit_generator.state}
     folder.save_checkpoint(arrays, state)
-    loaded, loaded_state = folder.load_checkpoint()
+    checkpoint = folder.load_checkpoint()
+    assert checkpoint is not None
+    loaded, loaded_state = checkpoint
     assert loaded_state == state
     for name, array in arrays.items():
         assert np.array_equal(loaded[name], array)

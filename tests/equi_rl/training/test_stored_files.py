@@ -32,7 +32,12 @@ def robot_folder(tmp_path: Path) -> Path:
 
 def the_stored_robot_run(**changes):
     """Its settings as they are written today."""
-    small = {"demonstrations": 1, "rounds": 1, "episodes_per_round": 1, "updates_per_round": 1}
+    small: dict[str, object] = {
+        "demonstrations": 1,
+        "rounds": 1,
+        "episodes_per_round": 1,
+        "updates_per_round": 1,
+    }
     small |= {"batch_episodes": 1, "evaluation_episodes": 1, "imitation": {"updates": 1}}
     return robot_run("block_picking", "ship", **{**small, **changes})
 
@@ -70,8 +75,9 @@ def test_an_old_carflag_run_goes_on_from_its_checkpoint(tmp_path):
     trainer = CarFlagTrainer(run, folder)
     summary = trainer.train(resume=True)
     # Nothing was left to do: weights are those of the checkpoint.
-    arrays, _ = RunFolder(STORED / "carflag_run").load_checkpoint()
-    np.testing.assert_array_equal(trainer.learners.parameters.numpy(), arrays["parameters"])
+    checkpoint = RunFolder(STORED / "carflag_run").load_checkpoint()
+    assert checkpoint is not None
+    np.testing.assert_array_equal(trainer.learners.parameters.numpy(), checkpoint[0]["parameters"])
     assert summary["steps"] == 400
 
 

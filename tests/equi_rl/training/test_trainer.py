@@ -12,7 +12,8 @@ from equi_core.statistics import SuccessRate
 from equi_rl.agents.learner import DivergedError, require_finite
 from equi_rl.data.episode import Episode
 from equi_rl.nets.checkpoint import load_checkpoint
-from equi_rl.training import trainer as trainer_module
+from equi_rl.training import checkpoints
+from equi_rl.training.collector import Collector
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError
 from equi_rl.training.presets import robot_run
 from equi_rl.training.rollout import EpisodeOutcome
@@ -132,7 +133,7 @@ def tags(trainer: RobotTrainer) -> list[float]:
     return [float(episode.reward[0]) for episode in trainer.replay_buffer]
 
 
-class ReadyCollector:
+class ReadyCollector(Collector):
     """Has played everything already; the first `successes` episodes succeeded."""
 
     def __init__(self, successes: int) -> None:
@@ -155,13 +156,13 @@ def test_a_full_replay_buffer_is_restored_as_it_was_at_the_checkpoint(tmp_path):
     trainer = RobotTrainer(run, tmp_path)
     for tag in (1, 2, 3, 4):
         trainer.replay_buffer.add(an_episode(tag))
-    trainer._save(SuccessRate(0, 1))
+    trainer.save(SuccessRate(0, 1))
     at_checkpoint = tags(trainer)
     for tag in (5, 6):
         trainer.replay_buffer.add(an_episode(tag))
     # When it goes on
     continued = RobotTrainer(run, tmp_path)
-    continued._restore()
+    continued.restore()
     # then nothing is missing; what the checkpoint did not need any more is gone from the disk.
     assert tags(continued) == at_checkpoint == [2, 3, 4]
     assert len(list((tmp_path / "replay").iterdir())) == 3
@@ -172,19 +173,19 @@ def test_a_kill_right_after_the_checkpoint_loses_neither_its_row_nor_the_best(
 ):
     run = a_tiny_run(evaluation_episodes=5)
     trainer = RobotTrainer(run, tmp_path)
-    trainer._evaluate(ReadyCollector(successes=1))
+    trainer.evaluate(ReadyCollector(successes=1))
     trainer.progress.rounds = 2
-    monkeypatch.setattr(trainer_module, "_point", killed)
+    monkeypatch.setattr(checkpoints, "_point", killed)
     with pytest.raises(Killed):
-        trainer._evaluate(ReadyCollector(successes=3))
+        trainer.evaluate(ReadyCollector(successes=3))
     monkeypatch.undo()
     continued = RobotTrainer(run, tmp_path)
-    continued._restore()
+    continued.restore()
     best = tmp_path / "checkpoints" / "best"
     assert best.resolve().name == "round_000002"
     # A later evaluation that is only as good does not replace it.
     continued.progress.rounds = 4
-    continued._evaluate(ReadyCollector(successes=3))
+    continued.evaluate(ReadyCollector(successes=3))
     assert best.resolve().name == "round_000002"
     rows = continued.folder.read_progress()
     assert [(row["rounds"], row["successes"]) for row in rows] == [
@@ -196,11 +197,11 @@ def test_a_kill_right_after_the_checkpoint_loses_neither_its_row_nor_the_best(
 
 def test_a_kill_right_before_the_first_checkpoint_leaves_no_row(tmp_path, monkeypatch):
     trainer = RobotTrainer(a_tiny_run(), tmp_path)
-    monkeypatch.setattr(trainer_module, "save_checkpoint", killed)
+    monkeypatch.setattr(checkpoints, "save_checkpoint", killed)
     with pytest.raises(Killed):
-        trainer._evaluate(ReadyCollector(successes=1))
+        trainer.evaluate(ReadyCollector(successes=1))
     continued = RobotTrainer(a_tiny_run(), tmp_path)
-    continued._restore()
+    continued.restore()
     assert continued.folder.read_progress() == []
 
 

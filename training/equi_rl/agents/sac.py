@@ -172,7 +172,7 @@ class SacUpdate:
         with torch.no_grad():
             next_action = action.detach()[layout.next_frame_of_step]
             next_density = log_density.detach()[layout.next_frame_of_step]
-            targets = self._targets(
+            targets = self.targets(
                 batch, to_target, previous, next_action, next_density, temperature, timer
             )
 
@@ -274,7 +274,7 @@ class SacUpdate:
             action, density = sample(mean, log_std, noise, config.squash)
             return action, density, squash(mean, config.squash)
 
-    def _targets(
+    def targets(
         self,
         batch: EpisodeBatch,
         features: Tensor,

@@ -1,7 +1,7 @@
 """The ``equi-sweep`` command: run a whole sweep of experiments on the local cores.
 
-    equi-sweep carflag --folder runs/carflag --workers 2        # start, or resume after being killed
-    equi-sweep carflag --folder runs/carflag --list             # what there is and how far it is
+    equi-sweep carflag --folder runs/carflag --workers 2       # start, or resume after being killed
+    equi-sweep carflag --folder runs/carflag --list            # what there is and how far it is
 
 A sweep is a list of jobs, each of them plain data: a name and the ``equi-train`` arguments that
 make it true. Jobs share nothing but the file system, lock their own run folder, resume from their

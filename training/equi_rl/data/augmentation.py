@@ -1,8 +1,8 @@
 """Augmentation of whole episodes on the fly: one random rotation, crop or shift per episode.
 
-Image and action rotate together: rotating the world by an angle rotates every depth image about the
-TCP (which lies between pixels, at 41.5 of 84; `image_kernels.rotate_into`) and the x, y part of every
-action; gripper, height and yaw steps stay. Multiples of a quarter turn are exact permutations.
+Rotating the world by an angle rotates every depth image about the TCP (which lies between pixels,
+at 41.5 of 84; `image_kernels.rotate_into`) and the x, y part of every action; gripper, height and
+yaw steps stay. Multiples of a quarter turn are exact permutations.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ plain `.npz` of numeric arrays and JSON text; reading it never unpickles anythin
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_core.contract import ContractError, PolicyContract
+from equi_rl.data.atomic_file import atomic_file
 from equi_rl.data.episode import pack_depth, unpack_depth
 from equi_rl.envs import HiddenPropertyEnv
 from equi_rl.experts import Expert
@@ -91,14 +91,12 @@ class DemoSet:
                 for name in ("terminated", "truncated", "success", "movable_first", "seed")
             },
         }
-        partial = path.with_name(path.name + ".partial")
-        with partial.open("wb") as file:
+        with atomic_file(path) as file:
             np.savez_compressed(
                 file,
                 meta=np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
                 **{name: columns[name].astype(kind) for name, kind in _ARRAYS.items()},
             )
-        os.replace(partial, path)
 
     @classmethod
     def load(cls, path: Path) -> DemoSet:

@@ -8,7 +8,6 @@ may still need them.
 
 from __future__ import annotations
 
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from equi_rl.data.atomic_file import atomic_file
 from equi_rl.data.episode import Episode, ReplayError
 
 _FILE_PATTERN = "episode_*.npz"
@@ -143,8 +143,7 @@ class EpisodeReplayBuffer:
         if self._folder is None:
             return None
         path = self._folder / f"episode_{self._n_added:08d}.npz"
-        partial = path.with_suffix(".partial")
-        with partial.open("wb") as stream:
+        with atomic_file(path) as stream:  # a reader never sees half an episode
             np.savez_compressed(
                 stream,
                 depth=episode.depth,
@@ -154,8 +153,6 @@ class EpisodeReplayBuffer:
                 expert_action=episode.expert_action,
                 flags=np.array([episode.terminated, episode.is_demonstration]),
             )
-        # A reader never sees half an episode.
-        os.replace(partial, path)
         return path
 
 

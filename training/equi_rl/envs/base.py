@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from equi_core.action import ActionError, decode, encode
 from equi_core.contract import PolicyContract
 from equi_core.observation.image import compose_observation
-from equi_core.step_limits import LimitedStep, Reason, StepLimits, limit_step
+from equi_core.step_limits import Reason, StepLimits, limit_step
 from equi_rl.envs.randomisation import DomainRandomisation, EpisodeVariation
 from equi_rl.sim.errors import SceneError
 from equi_rl.sim.physics_config import PhysicsConfig
@@ -119,9 +119,13 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         """
         if not self._running:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        step = self._limited(action)
-        self.world.move_tcp(step.target_position_m, step.target_yaw_rad, self._variation.latency_s)
-        self.world.move_gripper(1.0 - step.executed.closedness)
+        spec = self.contract.action
+        position, yaw = self.world.commanded_pose()
+        step = limit_step(decode(action, spec), position, yaw, self._start_yaw_rad, self._limits)
+        executed = step.executed
+        target = [start + way for start, way in zip(position, executed.step_m, strict=True)]
+        self.world.move_tcp(target, yaw + executed.yaw_rad, self._variation.latency_s)
+        self.world.move_gripper(1.0 - executed.closedness)
         self.world.wait_for_rest()
         self._state = self.world.get_state()
         self._steps += 1
@@ -129,7 +133,7 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         terminated = outcome.success or outcome.failure != ""
         truncated = self._steps >= self.contract.max_steps and not terminated
         self._running = not (terminated or truncated)
-        info = self._info(outcome, encode(step.executed, self.contract.action), step.reasons)
+        info = self._info(outcome, encode(executed, spec), step.reasons)
         return self._observe(), outcome.reward, terminated, truncated, info
 
     def render(self) -> NDArray[np.uint8] | None:
@@ -149,12 +153,6 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         return self._state
 
     # Inside -----------------------------------------------------------------------------------
-
-    def _limited(self, action: ArrayLike) -> LimitedStep:
-        """What of a policy vector is executed, by the robot's own clipper."""
-        position, yaw = self.world.commanded_pose()
-        requested = decode(action, self.contract.action)
-        return limit_step(requested, position, yaw, self._start_yaw_rad, self._limits)
 
     def _observe(self) -> FloatImage:
         state, image = self._state, self.contract.image

@@ -74,8 +74,8 @@ class Goal:
 def action_towards(state: WorldState, goal: Goal, contract: PolicyContract) -> FloatArray:
     """Policy vector (5,) of the next step towards a goal; the gripper rotates the short way.
 
-    The rotation is a smooth function of the angle to the goal, sin(2 angle) / 2, which fades out where
-    both ways are equally long: a policy that imitates it need not decide between two extremes.
+    The yaw step is a smooth function of the angle to the goal, sin(2 angle) / 2, which fades out
+    where both ways are equally long: a policy that imitates it need not choose an extreme.
     """
     box, spec = contract.workspace, contract.action
     target = np.clip(goal.position_m, box.lower_m, box.upper_m)

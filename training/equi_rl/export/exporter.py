@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 from pathlib import Path
 
 import torch
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from equi_core.contract import PolicyContract
 from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.data.atomic_file import write_atomically
 from equi_rl.export.model_card import (
     CARD_FILE,
     copy_evaluation,
@@ -54,8 +54,8 @@ def export(
     Args:
         checkpoint: what to export.
         folder: model folder; made if need be.
-        evaluation_folder: of equi-evaluate on these very weights; its success rates replace those of the
-            checkpoint's selection, and its videos go along.
+        evaluation_folder: of equi-evaluate on these very weights; its success rates replace those
+            of the checkpoint's selection, and its videos go along.
         run_folder: the run whose learning curve is drawn.
     """
     evaluation = None
@@ -82,13 +82,15 @@ def export(
         contract = _with_evaluation(contract, evaluation)
     folder.mkdir(parents=True, exist_ok=True)
     # The contract names the weights' digest, so it is replaced last: a half-written folder fails.
-    _write(folder / WEIGHTS_FILE, data)
+    write_atomically(folder / WEIGHTS_FILE, data)
     remove_evidence(folder)
     if evaluation_folder is not None:
         copy_evaluation(evaluation_folder, folder)
     if run_folder is not None:
         draw_curve(run_folder, folder)
-    _write(folder / CARD_FILE, model_card(contract, actor, evaluation, images_in(folder)).encode())
+    write_atomically(
+        folder / CARD_FILE, model_card(contract, actor, evaluation, images_in(folder)).encode()
+    )
     contract.save(folder / CONTRACT_FILE)
     return contract
 
@@ -145,9 +147,3 @@ def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
     # Both walk the weights in the same order; matrices get their 1x1 filters back.
     weights = dense.map_tensors(empty, lambda tensor: next(stored).reshape(tensor.shape))
     return contract, digest, ActingPolicy(config, weights)
-
-
-def _write(path: Path, data: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(data)
-    os.replace(partial, path)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from equi_core.contract import ContractError, PolicyContract
+from equi_rl.data.atomic_file import write_atomically
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.networks import Actor, Critic
 
@@ -98,9 +98,9 @@ def save_checkpoint(
         "critic": None if critic is None else critic.config.to_mapping(),
         "extra": dict(extra or {}),
     }
-    _write(folder / TENSORS_FILE, data)
+    write_atomically(folder / TENSORS_FILE, data)
     text = json.dumps(description, indent=2, sort_keys=True, allow_nan=False) + "\n"
-    _write(folder / JSON_FILE, text.encode())
+    write_atomically(folder / JSON_FILE, text.encode())
 
 
 def load_checkpoint(folder: Path) -> Checkpoint:
@@ -177,9 +177,3 @@ def _read(path: Path) -> bytes:
             f"{path} cannot be read ({error.strerror}); a checkpoint folder holds {JSON_FILE} and"
             f" {TENSORS_FILE}"
         ) from error
-
-
-def _write(path: Path, data: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(data)
-    os.replace(partial, path)

@@ -1,7 +1,7 @@
 """Squashed Gaussian over the action (w, x, y, z, r), equivariant as a distribution.
 
 ``tanh`` per component commutes with signed permutations, hence with C4 and D4. ``radial``
-squashes (x, y) along their direction, ``u -> u tanh(|u|) / |u|``, which commutes with every rotation
+squashes (x, y) along their direction, ``u -> u tanh(|u|) / |u|``, which commutes with all rotations
 of the plane (C8, D8); its price is that (x, y) stay inside the unit disc instead of the square.
 """
 

@@ -58,7 +58,7 @@ def random_histories(config: NetworkConfig, steps: int, episodes: int, seed: int
     depth = torch.nn.functional.interpolate(
         coarse, size=(size, size), mode="bicubic", align_corners=True
     )
-    # Equal pixels outside the inscribed circle: rotations by 45 degrees then lose nothing at corners.
+    # Equal pixels outside the inscribed circle: rotations by 45 degrees lose nothing at corners.
     grid = torch.linspace(-1.0, 1.0, size)
     inside = (grid[:, None] ** 2 + grid[None, :] ** 2 < 0.9).float()
     depth = (depth * inside + 0.26 * (1.0 - inside)).view(steps, episodes, 1, size, size)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from equi_core.statistics import SuccessRate
+from equi_rl.data.atomic_file import write_atomically
 from equi_rl.training.rollout import EpisodeOutcome
-from equi_rl.training.run_folder import write_atomically
 
 RESULT_FILE = "evaluation.json"
 

@@ -13,7 +13,6 @@ import csv
 import fcntl
 import io
 import json
-import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from equi_rl.data.atomic_file import write_atomically
 from equi_rl.training.code_version import code_version
 from equi_rl.training.renames import current_settings, flatten
 
@@ -157,17 +157,6 @@ class RunFolder:
                     f"{self.path} belongs to another run: {name} = {stored.get(name)!r} there,"
                     f" {wanted.get(name)!r} here; choose another folder or the same settings"
                 )
-
-
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader (or a crash) sees old or new content, never half of it."""
-    data = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]], *, header: bool) -> str:

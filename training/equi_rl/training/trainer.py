@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
 import resource
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,8 +36,8 @@ from equi_rl.data.replay_buffer import EpisodeReplayBuffer, stored_episodes
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
-from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from equi_rl.nets.config import reference_config
+from equi_rl.training.checkpoints import RunCheckpoints
 from equi_rl.training.code_version import code_version
 from equi_rl.training.collector import (
     Collector,
@@ -82,6 +80,7 @@ class RobotTrainer:
     def __init__(self, run: RobotRun, folder: Path) -> None:
         self.run = run
         self.folder = RunFolder(folder)
+        self.checkpoints = RunCheckpoints(folder)
         torch.manual_seed(run.seed)
         self.rng = np.random.default_rng(run.seed)
         self.progress = Progress()
@@ -97,7 +96,7 @@ class RobotTrainer:
         with self.folder.claim(self.run.to_mapping(), resume=resume):
             if self.folder.is_finished:
                 return self.folder.read_summary()
-            self._restore()
+            self.restore()
             started = time.monotonic() - self.progress.seconds
             writer = SummaryWriter(
                 str(self.folder.tensorboard), purge_step=self.progress.environment_steps + 1
@@ -147,14 +146,14 @@ class RobotTrainer:
                 _tell(report, self.progress, metrics)
             self.progress.seconds = time.monotonic() - started
             if self.run.imitation.updates or self.run.continues:
-                start = {"success": self._evaluate(collector).rate}
+                start = {"success": self.evaluate(collector).rate}
                 self._log(writer, start)
         while self.progress.rounds < self.run.rounds:
             metrics = self._round(collector)
             self.progress.seconds = time.monotonic() - started
             last = self.progress.rounds == self.run.rounds
             if last or self.progress.rounds % self.run.evaluate_every == 0:
-                metrics["success"] = self._evaluate(collector).rate
+                metrics["success"] = self.evaluate(collector).rate
             self._log(writer, metrics)
             _tell(report, self.progress, metrics)
 
@@ -184,7 +183,7 @@ class RobotTrainer:
 
     def _take_over(self, folder: Path) -> float:
         """Episodes, weights and counts of an earlier run; returns the seconds that it took."""
-        checkpoint = newest_checkpoint(folder)
+        checkpoint = RunCheckpoints(folder).newest()
         if checkpoint is None:
             raise RunFolderError(f"{folder} holds no checkpoint to continue from")
         task = checkpoint.contract.task
@@ -245,7 +244,7 @@ class RobotTrainer:
         self.progress.updates += 1
         return metrics
 
-    def _evaluate(self, collector: Collector) -> SuccessRate:
+    def evaluate(self, collector: Collector) -> SuccessRate:
         """Success of the policy's mean on the selection scenes; keeps the best policy."""
         seeds = seeds_from(SELECTION_SEED, self.run.evaluation_episodes)
         played = collector.play(
@@ -265,13 +264,13 @@ class RobotTrainer:
         lengths = [len(episode) for episode, outcome in played if outcome.success]
         # A killed run drops a row that has no checkpoint and repairs the link of one that has.
         self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"))
-        self._save(rate)
-        self._keep_best(successes)
+        self.save(rate)
+        self.checkpoints.keep_best(self.progress.rounds, successes)
         if self.progress.failing >= self.run.failing_evaluations:
             raise DivergedError(
                 f"the last {self.progress.failing} evaluations had no success in {len(played)}"
                 f" episodes each; the best policy so far ({self.progress.best_successes}"
-                f" successes) stays in {self.folder.path / 'checkpoints' / 'best'}"
+                f" successes) stays in {self.checkpoints.best}"
             )
         return rate
 
@@ -290,11 +289,8 @@ class RobotTrainer:
     def _first_seed(self) -> int:
         return self.run.seed * SEEDS_PER_RUN
 
-    def _checkpoint_name(self) -> str:
-        return f"round_{self.progress.rounds:06d}"
-
-    def _save(self, rate: SuccessRate) -> None:
-        """Write a checkpoint folder, whole or not at all."""
+    def save(self, rate: SuccessRate) -> None:
+        """Write everything that is needed to resume from here."""
         actor = self.learner.actor
         contract = dataclasses.replace(
             self.run.contract,
@@ -318,26 +314,12 @@ class RobotTrainer:
             "episodes_added": self.replay_buffer.n_added,
         }
         tensors = {**self.learner.tensors(), "torch_rng": torch.get_rng_state()}
-        final = self.folder.path / "checkpoints" / self._checkpoint_name()
-        partial = final.with_name(f".{final.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        save_checkpoint(partial, contract, actor, self.learner.critic, tensors, extra)
-        shutil.rmtree(final, ignore_errors=True)
-        os.replace(partial, final)
+        self.checkpoints.save(self.progress.rounds, contract, self.learner, tensors, extra)
         self.replay_buffer.forget_evicted()
 
-    def _keep_best(self, successes: int) -> None:
-        """Let `best` point to the newest checkpoint if it beats the one pointed to so far."""
-        link = self.folder.path / "checkpoints" / "best"
-        if link.exists():
-            so_far = load_checkpoint(link).contract.provenance.evaluation_successes
-            if successes <= so_far:
-                return
-        _point(link, self._checkpoint_name())
-
-    def _restore(self) -> None:
+    def restore(self) -> None:
         """Take over the newest checkpoint; without one, the run starts over."""
-        checkpoint = newest_checkpoint(self.folder.path)
+        checkpoint = self.checkpoints.newest()
         if checkpoint is None:
             self.replay_buffer.restore(0)
             self.folder.drop_progress()
@@ -349,13 +331,8 @@ class RobotTrainer:
         self.progress = Progress(**extra["progress"])
         self.replay_buffer.restore(int(extra["episodes_added"]))
         self.folder.cut_progress("rounds", self.progress.rounds)
-        self._keep_best(checkpoint.contract.provenance.evaluation_successes)
-
-
-def newest_checkpoint(folder: Path) -> Checkpoint | None:
-    """The checkpoint of a run folder with the most rounds; None before the first."""
-    found = sorted((folder / "checkpoints").glob("round_*"))
-    return load_checkpoint(found[-1]) if found else None
+        successes = checkpoint.contract.provenance.evaluation_successes
+        self.checkpoints.keep_best(self.progress.rounds, successes)
 
 
 def make_learner(run: RobotRun) -> Learner:
@@ -371,11 +348,3 @@ def make_learner(run: RobotRun) -> Learner:
 def _tell(report: Report | None, progress: Progress, metrics: dict[str, float]) -> None:
     if report is not None:
         report(progress, metrics)
-
-
-def _point(link: Path, name: str) -> None:
-    """Make a link to a neighbouring folder, replacing the old one at once."""
-    fresh = link.with_name(f".{link.name}.new")
-    fresh.unlink(missing_ok=True)
-    fresh.symlink_to(name)
-    os.replace(fresh, link)

@@ -1,0 +1,29 @@
+"""Files that appear whole or not at all, also when the process is killed while writing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose content replaces `path` at the end of the block; an exception leaves it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file so that a reader (or a crash) sees old or new content, never half of it."""
+    with atomic_file(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
