@@ -10,12 +10,9 @@ import pickle
 import pytest
 
 from equi_core.contract import (
-    ActionSpec,
     ContractError,
-    ImageSpec,
     PolicyContract,
     Provenance,
-    Workspace,
 )
 
 
@@ -113,24 +110,3 @@ def test_a_network_layout_must_be_plain_data():
         a_contract(network={"weights": object()})
     with pytest.raises(ContractError, match="network"):
         a_contract(network={"scale": float("nan")})
-
-
-@pytest.mark.parametrize(
-    ("other", "field_name"),
-    [
-        ({"image": ImageSpec(view_m=0.3)}, "image.view_m"),
-        ({"action": ActionSpec(max_step_m=0.02)}, "action.max_step_m"),
-        ({"workspace": Workspace(z_max_m=0.3)}, "workspace.z_max_m"),
-        ({"task": "block_pulling"}, "task"),
-        ({"max_steps": 20}, "max_steps"),
-    ],
-)
-def test_contracts_that_see_or_act_differently_do_not_match(other, field_name):
-    with pytest.raises(ContractError, match=field_name):
-        a_contract().require_match(a_contract(**other))
-
-
-def test_contracts_that_differ_only_in_weights_match():
-    a_contract().require_match(
-        a_contract(weights_sha256="1" * 64, network={}, provenance=Provenance())
-    )

@@ -70,7 +70,7 @@ def test_invalid_points_are_ignored(invalid):
     cloud = CameraCloud(np.array([invalid], dtype=np.float32), base_from_camera)
     fused = fuse_clouds([cloud], TCP, IMAGE, height_range_m=HEIGHTS_M)
     assert np.all(np.isnan(fused.height_m))
-    assert fused.hole_fraction == 1.0
+    assert fused.points_in_view == (0,)
 
 
 def test_points_on_the_robot_are_dropped_and_counted():

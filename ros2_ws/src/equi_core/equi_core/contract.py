@@ -8,7 +8,6 @@ by name, and nothing is guessed.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
@@ -239,15 +238,6 @@ class PolicyContract:
             )
         return cls.from_json(path.read_text(encoding="utf-8"))
 
-    def require_match(self, other: PolicyContract) -> None:
-        """Raise ContractError if `other` sees or acts differently; names the first such field.
-
-        Weights, network layout and provenance may differ: they do not change what the policy sees
-        or what its actions mean.
-        """
-        for name in ("task", "image", "action", "workspace", "control_period_s", "max_steps"):
-            _require_same(name, getattr(self, name), getattr(other, name))
-
 
 def _require(condition: bool, name: str, value: object, allowed: str) -> None:
     if not condition:
@@ -258,13 +248,3 @@ def _require_positive(prefix: str, spec: object, name: str) -> None:
     value = getattr(spec, name)
     full_name = f"{prefix}.{name}" if prefix else name
     _require(math.isfinite(value) and value > 0, full_name, value, "a positive number")
-
-
-def _require_same(name: str, mine: Any, theirs: Any) -> None:
-    if dataclasses.is_dataclass(mine):
-        for spec in dataclasses.fields(mine):
-            _require_same(
-                f"{name}.{spec.name}", getattr(mine, spec.name), getattr(theirs, spec.name)
-            )
-    elif mine != theirs:
-        raise ContractError(name, f"is {mine!r} here and {theirs!r} in the other contract")

@@ -89,12 +89,9 @@ class StepLimits:
 
 @dataclass(frozen=True)
 class LimitedStep:
-    """The step that is executed, where it leads, and an issue for every difference."""
+    """The step that is executed, and an issue for every difference from the requested one."""
 
     executed: MetricDelta
-    target_position_m: tuple[float, float, float]
-    """TCP position after the step, in base_link [m]."""
-    target_yaw_rad: float
     issues: tuple[Issue, ...]
 
     @property
@@ -168,10 +165,4 @@ def limit_step(
         yaw_step = target_yaw - yaw_rad
 
     x, y, z = (float(value) for value in step)
-    target_x, target_y, target_z = (float(value) for value in position + step)
-    return LimitedStep(
-        executed=MetricDelta(closedness, (x, y, z), yaw_step),
-        target_position_m=(target_x, target_y, target_z),
-        target_yaw_rad=target_yaw,
-        issues=tuple(issues),
-    )
+    return LimitedStep(MetricDelta(closedness, (x, y, z), yaw_step), tuple(issues))

@@ -15,11 +15,9 @@ FloatArray = NDArray[np.float64]
 
 PROGRAM_PLAYING = 2
 ROBOT_MODE_RUNNING = 7
-_PROTECTIVE_STOP_BIT = 1 << 2
-_SAFEGUARD_STOP_BIT = 1 << 4
 _EMERGENCY_STOP_BITS = 1 << 5 | 1 << 6 | 1 << 7
-_VIOLATION_OR_FAULT_BITS = 1 << 8 | 1 << 9
-_UNEXPLAINED_STOP_BIT = 1 << 10
+# Protective stop, safeguard stop, violation, fault, and a stop without explanation.
+_PROTECTIVE_STOP_BITS = 1 << 2 | 1 << 4 | 1 << 8 | 1 << 9 | 1 << 10
 
 
 class Problem(enum.Enum):
@@ -83,9 +81,7 @@ def problem_of(reading: Reading, max_age_s: float) -> Problem:
         return Problem.CONNECTION_LOST
     if reading.safety_bits & _EMERGENCY_STOP_BITS:
         return Problem.EMERGENCY_STOP
-    if reading.safety_bits & (_PROTECTIVE_STOP_BIT | _VIOLATION_OR_FAULT_BITS):
-        return Problem.PROTECTIVE_STOP
-    if reading.safety_bits & (_SAFEGUARD_STOP_BIT | _UNEXPLAINED_STOP_BIT):
+    if reading.safety_bits & _PROTECTIVE_STOP_BITS:
         return Problem.PROTECTIVE_STOP
     if reading.robot_mode != ROBOT_MODE_RUNNING:
         return Problem.ROBOT_NOT_RUNNING

@@ -110,21 +110,16 @@ def filter_command(command: StepCommand, robot: RobotInput, limits: SafetyLimits
     if refusals:
         return _hold(robot, tuple(refusals))
     x, y, z = (float(value) for value in _numbers(command.step_m, 3))
-    yaw = _number(robot.commanded_yaw_rad)
-    limited = limit_step(
-        MetricDelta(_number(command.closedness), (x, y, z), _number(command.yaw_rad)),
-        _numbers(robot.commanded_position_m, 3),
-        yaw,
-        yaw if robot.start_yaw_rad is None else _number(robot.start_yaw_rad),
-        limits,
-    )
-    # The sum of commanded position and step may miss the edge of the box by rounding.
-    box = limits.workspace
-    target = np.clip(limited.target_position_m, box.lower_m, box.upper_m)
+    position, yaw = _numbers(robot.commanded_position_m, 3), _number(robot.commanded_yaw_rad)
+    start_yaw = yaw if robot.start_yaw_rad is None else _number(robot.start_yaw_rad)
+    requested = MetricDelta(_number(command.closedness), (x, y, z), _number(command.yaw_rad))
+    step = limit_step(requested, position, yaw, start_yaw, limits)
+    # The sum of commanded pose and step may miss the edge of the box by rounding.
+    box, reach = limits.workspace, limits.yaw_range_rad
+    target = np.clip(position + step.executed.step_m, box.lower_m, box.upper_m)
     target_x, target_y, target_z = (float(value) for value in target)
-    return SafeCommand(
-        limited.executed, (target_x, target_y, target_z), limited.target_yaw_rad, limited.issues
-    )
+    target_yaw = min(max(yaw + step.executed.yaw_rad, -reach), reach)
+    return SafeCommand(step.executed, (target_x, target_y, target_z), target_yaw, step.issues)
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,6 @@ class HeightMap:
     points_on_robot: tuple[int, ...]
     """Points dropped because they lie on the robot, per camera."""
 
-    @property
-    def hole_fraction(self) -> float:
-        """Share of pixels that no camera saw."""
-        return float(np.mean(np.isnan(self.height_m)))
-
 
 def fuse_clouds(
     clouds: Sequence[CameraCloud],
