@@ -110,7 +110,7 @@ def test_what_must_not_be_done_is_refused_with_a_code_and_nothing_moves(
     ready: Rig, change: dict[str, object], code: str
 ) -> None:
     before = ready.measured_m()
-    wish: dict[str, object] = {
+    requested: dict[str, object] = {
         "episode_id": ready.driver.episode_id,
         "step_index": 0,
         "closedness": 0.0,
@@ -119,7 +119,7 @@ def test_what_must_not_be_done_is_refused_with_a_code_and_nothing_moves(
         "age_s": 0.0,
     }
 
-    report = only(ready.driver.submit(StepCommand(**{**wish, **change})))
+    report = only(ready.driver.submit(StepCommand(**{**requested, **change})))
     ready.wait_for_standstill()
 
     assert report.outcome is Outcome.REJECTED
@@ -239,7 +239,7 @@ def test_after_a_fault_the_fingers_do_not_move_unasked_nor_the_fault_clear_by_it
     watch(ready, 0.3)
     assert ready.driver.state is DriverState.FAULT
 
-    # And the same wish is sent when it is asked for again.
+    # And the same request is sent when it is made again.
     ready.reset_fault()
     ready.driver.activate()
     ready.until(lambda: ready.driver.state is DriverState.HOLD, "the driver holds the arm again")

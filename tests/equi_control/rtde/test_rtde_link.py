@@ -1,4 +1,4 @@
-"""The link: frames stop here, and the verdict on a reading does not believe the library."""
+"""The link: frames stop here, and what a reading means does not depend on the word of the library."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ GOOD = Reading(
         ({"safety_bits": 0x404, "age_s": 9.0}, Problem.CONNECTION_LOST),
     ],
 )
-def test_a_reading_gets_one_verdict_most_urgent_first(
+def test_a_reading_has_one_problem_most_urgent_first(
     change: dict[str, object], problem: Problem
 ) -> None:
     assert problem_of(replace(GOOD, **change), max_age_s=0.1) is problem

@@ -81,7 +81,7 @@ def advance(streamer: Streamer, cycles: int) -> list[float]:
     return tilts
 
 
-def test_a_brake_stops_the_turning_upright_smoothly_and_then_the_arm_rests() -> None:
+def test_decelerating_stops_the_uprighting_smoothly_and_then_the_arm_rests() -> None:
     streamer = taken_over(tilt_rad=0.15)
     advance(streamer, 100)
     turning = advance(streamer, 1)
@@ -114,7 +114,7 @@ def test_the_next_target_turns_the_tool_upright_after_all() -> None:
     assert np.abs(np.diff(tilts)).max() / PERIOD_S < FASTEST_RAD_S
 
 
-def test_a_brake_at_rest_changes_nothing() -> None:
+def test_decelerating_at_rest_changes_nothing() -> None:
     streamer = taken_over(tilt_rad=0.0)
     advance(streamer, 5)
     before = streamer.pose.copy()

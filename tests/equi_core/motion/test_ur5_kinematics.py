@@ -93,10 +93,10 @@ def test_a_straight_path_is_straight_and_keeps_the_tool_down():
     path = ur5.straight_path(joints, start, end, fractions, tool_m)
     for fraction, waypoint in zip(fractions, path, strict=True):
         pose = ur5.forward(waypoint)
-        wished = start + fraction * (end - start)
-        np.testing.assert_allclose(pose[:3, 3] - [0, 0, tool_m], wished[:3], atol=1e-9)
+        expected = start + fraction * (end - start)
+        np.testing.assert_allclose(pose[:3, 3] - [0, 0, tool_m], expected[:3], atol=1e-9)
         assert geo.tilt_of(pose) < 1e-9
-        assert abs(geo.wrap_angle_rad(geo.yaw_of(pose) - wished[3])) < 1e-9
+        assert abs(geo.wrap_angle_rad(geo.yaw_of(pose) - expected[3])) < 1e-9
     assert np.abs(np.diff(path, axis=0)).max() < 0.2
 
 

@@ -111,9 +111,9 @@ class TrajectoryGenerator:
             self._follow(plan)
             return
         self._retry_in_s = _RETRY_PERIOD_S
-        brake = plan_stop(self._state, self._limits, self._period_s)
-        if brake is not None:
-            self._follow(brake)
+        stop = plan_stop(self._state, self._limits, self._period_s)
+        if stop is not None:
+            self._follow(stop)
 
     def _follow(self, plan: Plan) -> None:
         self._plan, self._time_s = plan, 0.0
