@@ -1,4 +1,4 @@
-"""The link: frames stop here, and what a reading means does not depend on the word of the library."""
+"""The link: frames stop here, and a reading is not taken at the word of the library."""
 
 from __future__ import annotations
 
