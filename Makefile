@@ -16,6 +16,8 @@ IN_ENV := . ./env.sh &&
 BASES := $(wildcard requirements tests/fixtures training calibration ros2_ws/pip_ros2/src ros2_ws/src/* tests/fixtures/*)
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(BASES))))
 LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt
+# Found as plain modules: a test folder is no package, and fixtures are imported by their own names.
+TESTS = $(shell find tests -name '*.py' -not -path 'tests/fixtures/*/*' -not -name '*.launch.py')
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
@@ -46,7 +48,7 @@ check: ready ## check format, lint, spelling and types, of the tests too
 	@$(IN_ENV) ruff format --check . && ruff check . && codespell && $(MAKE) --no-print-directory types
 
 types: ready
-	@$(IN_ENV) MYPYPATH='.:$(subst $(SPACE),:,$(BASES))' mypy $(PACKAGES) tests $(ARGS)
+	@$(IN_ENV) MYPYPATH='.:$(subst $(SPACE),:,$(BASES))' mypy $(PACKAGES) $(TESTS) $(ARGS)
 
 format: ready ## put the code into the common format
 	@$(IN_ENV) ruff format . && ruff check --fix .

@@ -12,6 +12,7 @@ import ast
 import importlib
 import inspect
 import tempfile
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +62,9 @@ class Symbol:
     attributes: frozenset[str] = frozenset()
 
 
-def symbol(*positional: str, keywords: set[str] = frozenset(), attributes: set[str] = frozenset()):
+def symbol(
+    *positional: str, keywords: Set[str] = frozenset(), attributes: Set[str] = frozenset()
+) -> Symbol:
     return Symbol(positional, frozenset(keywords), frozenset(attributes))
 
 
@@ -156,6 +159,7 @@ PACKAGES = {module.split(".")[0] for module in ROS}
 
 
 def _wrong_arguments(call: ast.Call, known: Symbol) -> list[str]:
+    assert isinstance(call.func, ast.Name)
     name = call.func.id
     found = []
     if len(call.args) > len(known.positional):
@@ -221,7 +225,7 @@ def accepted_names(kind: type) -> set[str]:
     for owner in kind.__mro__:
         if "__init__" not in vars(owner):
             continue
-        parameters = list(inspect.signature(owner.__init__).parameters.values())[1:]
+        parameters = list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]
         names |= {p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
         if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters):
             break

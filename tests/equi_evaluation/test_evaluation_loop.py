@@ -53,10 +53,11 @@ class ScriptedRunner:
 
 def run(folder, runner, *arguments, operator=None) -> tuple[int, str]:
     """Exit code of the evaluation and what it printed."""
-    out = Console(file=io.StringIO(), width=200)
+    printed = io.StringIO()
+    out = Console(file=printed, width=200)
     options = parse(["--output", str(folder), "--any-order", "--seed", "0", *arguments])
     code = evaluate(runner, options, operator, out)
-    return code, out.file.getvalue()
+    return code, printed.getvalue()
 
 
 def typing_operator(*lines: str) -> Operator:

@@ -180,11 +180,11 @@ def call_ros2(
     def call(*words: str) -> subprocess.CompletedProcess[str]:
         capsys.readouterr()
         try:
-            code = main(words)
+            code: int | str | None = main(words)
         except SystemExit as exit_request:
             code = exit_request.code
         captured = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, captured.out, captured.err)
+        return subprocess.CompletedProcess(words, int(code or 0), captured.out, captured.err)
 
     return call
 

@@ -1,5 +1,6 @@
 """What lies outside the subset, or is wrong in ROS too, is refused with a reason."""
 
+# mypy: disable-error-code="call-arg"
 from __future__ import annotations
 
 import importlib
