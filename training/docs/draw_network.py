@@ -1,4 +1,4 @@
-"""Draws images/network.png: one equivariant network from picture to action and value.
+"""Draws images/network.png: one equivariant network from image to action and value.
 
 Run it after changing the sizes: python training/docs/draw_network.py
 """
@@ -68,15 +68,15 @@ def draw() -> Figure:
     embedded = f"{config.action_channels // order} fields"
     judged = f"{config.critic_action_channels // order} fields"
     for place in (
-        (20, 40, 170, 80, "input", "picture o", "depth + holding", "2 trivial, 84 x 84"),
+        (20, 40, 170, 80, "input", "image o", "depth + holding", "2 trivial, 84 x 84"),
         (20, 180, 170, 80, "input", "previous action a", "w, z, r trivial", "x, y standard"),
         (240, 40, 240, 80, "regular", "6 convolutions, ReLU", layers, pixels),
         (240, 180, 240, 80, "regular", "embedding, ReLU", embedded),
         (540, 100, 170, 90, "memory", "LSTM", f"{recurrent} fields", "starts at zero"),
-        (770, 30, 200, 80, "regular", "actor head", f"{head} fields", "from [LSTM, picture]"),
+        (770, 30, 200, 80, "regular", "actor head", f"{head} fields", "from [LSTM, image]"),
         (770, 140, 95, 90, "output", "mean", "w z r trivial", "x y standard"),
         (875, 140, 95, 90, "output", "log-std", "x, y swap", "with the axes"),
-        (540, 310, 170, 70, "regular", "action to judge", judged),
+        (540, 310, 170, 70, "regular", "action to evaluate", judged),
         (
             770,
             290,
@@ -85,7 +85,7 @@ def draw() -> Figure:
             "output",
             "two critic heads",
             f"{head} fields, value trivial",
-            "[LSTM, picture, action]",
+            "[LSTM, image, action]",
         ),
     ):
         x, y, width, height, kind, *lines = place
@@ -107,8 +107,8 @@ def draw() -> Figure:
     note(axes, 625, 245, "h, c to the next step", ha="center")
     for index, line in enumerate(
         (
-            "Turn pictures and previous actions by g:",
-            "fields permute, the mean turns, the values stay.",
+            "Rotate images and previous actions by g:",
+            "fields permute, the mean rotates, the values stay.",
             "Actor and critic have an encoder and an LSTM each.",
         )
     ):

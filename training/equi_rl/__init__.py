@@ -1,1 +1,10 @@
-"""Training half of the project: simulated world, networks, agents, export."""
+"""Simulated world, equivariant recurrent networks and agents for partially observable manipulation.
+
+Each folder imports only folders to its left; `tests/contracts/test_layering.py` holds this:
+
+    sim < envs, experts < data < nets < agents < training
+        < audit, bench, export < carflag < results < cli
+
+CarFlag, a family of small worlds with its own agent, is known to `results` and `cli` alone; its
+gymnasium ids are registered by `equi_rl.envs` as entry points, not by import.
+"""
