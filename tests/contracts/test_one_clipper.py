@@ -10,6 +10,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ class DriverBeside:
     """The driver's own path for a step: step runner, safety filter, report."""
 
     def __init__(self) -> None:
-        servo = StillServo()
+        servo: Any = StillServo()
         config = DriverConfig(ServoConfig(LinkConfig(host="127.0.0.1"), LIMITS))
         arm = Arm(config.servo, lambda _: servo)
         arm.start()

@@ -73,6 +73,7 @@ def run_sequence(rng: np.random.Generator, limits: SafetyLimits) -> tuple[np.nda
         safe = filter_command(hostile_command(rng, sequence), robot, limits)
         if safe.accepted:
             assert safe.target_position_m is not None
+            assert safe.target_yaw_rad is not None
             last_sequence = sequence
             generator.retarget([*safe.target_position_m, safe.target_yaw_rad])
         # From a flood (no cycle in between) to a command after the motion has ended.

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from families import wait_until
@@ -104,11 +105,12 @@ def test_camera_faults_stop_the_observations_and_pass_by_themselves(
 
 
 def test_an_episode_runs_from_cameras_to_motion_and_its_record_replays(
-    ros_launch, repository_root, tmp_path
+    ros_launch, repository_root, tmp_path, loopback_address
 ):
     launched = start(
         ros_launch,
         repository_root,
+        loopback_address,
         episodes=1,
         record="true",
         balanced="false",
@@ -249,7 +251,7 @@ def test_a_calibration_that_must_not_be_used_is_refused(
     model.mkdir()
     PolicyContract(task="block_picking").save(model / "contract.json")
     sound = CellCalibration.load(repository_root / "calibration" / "results" / "sim")
-    changes = {
+    changes: dict[str, dict[str, Any]] = {
         "failed": {"passed": False, "problems": ("cam_left has failed to stay still",)},
         "expired": {"created_utc": "2020-01-01T00:00:00+00:00", "valid_for_days": 30.0},
     }

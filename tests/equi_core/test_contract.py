@@ -58,7 +58,7 @@ def test_a_contract_cannot_be_changed_from_outside():
     with pytest.raises(TypeError):
         contract.network["widths"] = []
     with pytest.raises(dataclasses.FrozenInstanceError):
-        contract.task = "other"
+        contract.task = "other"  # type: ignore[misc]
 
 
 def edited(change) -> str:

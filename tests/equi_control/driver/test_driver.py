@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,10 +108,10 @@ def test_a_step_out_of_the_box_is_clipped_to_its_edge_and_says_so(ready: Rig) ->
     ],
 )
 def test_what_must_not_be_done_is_refused_with_a_code_and_nothing_moves(
-    ready: Rig, change: dict[str, object], code: str
+    ready: Rig, change: dict[str, Any], code: str
 ) -> None:
     before = ready.measured_m()
-    requested: dict[str, object] = {
+    requested: dict[str, Any] = {
         "episode_id": ready.driver.episode_id,
         "step_index": 0,
         "closedness": 0.0,

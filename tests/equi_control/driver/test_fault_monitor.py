@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from equi_control.driver import fault_monitor
 from equi_control.driver.config import DriverConfig
 from equi_control.driver.fault_monitor import FaultMonitor
 from equi_control.driver.state import FaultCode
@@ -23,7 +23,7 @@ SERVO = SimpleNamespace(alive=True, silence_s=lambda: 0.0)
 def clock(monkeypatch):
     """Time that passes only when told to."""
     now = SimpleNamespace(s=100.0)
-    monkeypatch.setattr(fault_monitor.time, "monotonic", lambda: now.s)
+    monkeypatch.setattr(time, "monotonic", lambda: now.s)
     return now
 
 

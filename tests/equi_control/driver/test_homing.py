@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from equi_control.driver.config import DriverConfig
@@ -34,7 +36,7 @@ class ObedientArm:
 
 
 def started_homing():
-    arm = ObedientArm()
+    arm: Any = ObedientArm()
     homing = Homing(arm, CONFIG)
     homing.start((0.4, 0.1, 0.03), 0.7)
     return arm, homing

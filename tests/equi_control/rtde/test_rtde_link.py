@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ GOOD = Reading(
     ],
 )
 def test_a_reading_has_one_problem_most_urgent_first(
-    change: dict[str, object], problem: Problem
+    change: dict[str, Any], problem: Problem
 ) -> None:
     assert problem_of(replace(GOOD, **change), max_age_s=0.1) is problem
 
@@ -61,7 +62,7 @@ def test_a_reading_has_one_problem_most_urgent_first(
         ({"host": "x", "lookahead_s": 1}, "lookahead_s"),
     ],
 )
-def test_bad_settings_are_refused_by_name(change: dict[str, object], name: str) -> None:
+def test_bad_settings_are_refused_by_name(change: dict[str, Any], name: str) -> None:
     with pytest.raises(LinkError, match=name):
         LinkConfig(**change)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from equi_core.contract import ActionSpec, Workspace
 from equi_core.motion.safety import (
     RobotInput,
+    SafeCommand,
     StepCommand,
     filter_command,
     guard_setpoint,
@@ -24,9 +26,9 @@ GOOD_COMMAND = StepCommand("e", 1, 0.5, (0.01, -0.02, 0.03), 0.1, 0.01)
 GOOD_ROBOT = RobotInput(CENTRE, 0.2, CENTRE, 0.0, 0.01, 0)
 
 
-def filtered(
-    command: StepCommand = GOOD_COMMAND, robot: RobotInput = GOOD_ROBOT, **changes: object
-):
+def filtered(**changes: Any) -> SafeCommand:
+    """The answer to a good command with some changes; `robot__x` changes the robot's state."""
+    command, robot = GOOD_COMMAND, GOOD_ROBOT
     command_names = {field.name for field in dataclasses.fields(StepCommand)}
     for name, value in changes.items():
         prefix, _, field = name.partition("__")
@@ -73,7 +75,7 @@ def test_a_good_command_passes_unchanged_and_without_reasons() -> None:
     ],
 )
 def test_what_cannot_be_made_safe_becomes_a_hold_with_its_reason(
-    changes: dict[str, object], reason: Reason
+    changes: dict[str, Any], reason: Reason
 ) -> None:
     safe = filtered(**changes)
 
@@ -106,11 +108,12 @@ def test_what_cannot_be_made_safe_becomes_a_hold_with_its_reason(
     ],
 )
 def test_what_can_be_made_safe_is_clipped_with_its_reason(
-    changes: dict[str, object], reason: Reason, target: tuple[float, ...]
+    changes: dict[str, Any], reason: Reason, target: tuple[float, ...]
 ) -> None:
     safe = filtered(**changes)
 
     assert safe.reasons == (reason,)
+    assert safe.target_position_m is not None
     np.testing.assert_allclose([*safe.target_position_m, safe.target_yaw_rad], target)
 
 
