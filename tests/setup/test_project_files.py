@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from architecture import file_ends, licence_lines
+from architecture import file_ends, licence_lines, sizes
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = (ROOT / "VERSION").read_text().strip()
@@ -87,6 +87,17 @@ def test_every_law_has_its_number_and_what_holds_it() -> None:
     )
     assert [int(number) for number, _, _ in rows] == list(range(1, 12))
     assert all("tests/" in holder or "no test of its own yet" in holder for _, _, holder in rows)
+
+
+def test_sizes_are_counted_as_a_reader_would(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    for name, lines in {"a.py": 10, "b.py": 30, "room/c.py": 20, "room/__init__.py": 99}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x = 1\n" * lines)
+    size = sizes.measure("package", folder)
+    assert (size.modules, size.lines, size.median, size.largest) == (3, 60, 20, 30)
+    assert (size.largest_module, size.fullest_folder) == ("b.py", "package")
+    assert size.modules_in_fullest == 2
 
 
 def test_ends_of_lines_and_files_are_repaired() -> None:
