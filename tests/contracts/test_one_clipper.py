@@ -25,6 +25,7 @@ from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import Phase, ServoState
 from equi_core.action import decode, encode
+from equi_core.contract import ActionSpec
 from equi_core.geometry import top_down_pose
 from equi_core.motion.safety import StepCommand
 from equi_core.motion.safety_limits import SafetyLimits
@@ -72,8 +73,8 @@ class DriverBeside:
         arm = Arm(config.servo, lambda _: servo)
         arm.start()
         self._servo = servo
-        self._runner = StepRunner(arm, Gripper(), config)
-        self._runner.begin_episode(EPISODE)
+        self.runner = StepRunner(arm, Gripper(), config)
+        self.runner.begin_episode(EPISODE)
         self._steps = 0
 
     def step(self, action, position_m, yaw_rad, spec) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -83,10 +84,10 @@ class DriverBeside:
         command = StepCommand(
             EPISODE, self._steps, delta.closedness, delta.step_m, delta.yaw_rad, age_s=0.0
         )
-        refused, started = self._runner.submit(command, "")
+        refused, started = self.runner.submit(command, "")
         assert started, refused
         self._steps += 1
-        (report,) = self._runner.interrupt("the test takes the next step")
+        (report,) = self.runner.interrupt("the test takes the next step")
         codes = tuple(reason.split(":")[0] for reason in report.reasons[:-1])
         return encode(report.executed, spec).astype(np.float32), codes
 
@@ -151,3 +152,20 @@ def test_both_name_every_kind_of_clip(env):
         Reason.WORKSPACE_CLIPPED.value,
         Reason.YAW_FROM_START_CLIPPED.value,
     }
+
+
+def test_after_a_new_take_over_the_driver_counts_the_rotation_the_short_way_round():
+    """A take-over reads the yaw from the measured pose, where 3.5 rad is 3.5 - 2 pi."""
+    driver, spec, position_m = DriverBeside(), ActionSpec(), (0.5, 0.0, 0.2)
+    for yaw in (3.0, 3.0 + spec.max_yaw_step_rad):
+        driver.step((-1, 0, 0, 0, 1), position_m, yaw, spec)
+    yaw = 3.0 + 2 * spec.max_yaw_step_rad - 2 * math.pi
+    driver.runner.resume_at(yaw)
+    executed, codes = driver.step((-1, 0, 0, 0, 0.5), position_m, yaw, spec)
+    assert executed[4] == pytest.approx(0.5)
+    assert codes == ()
+    # The limit is still half a turn from where the episode began.
+    yaw = 3.0 + math.pi - 2 * math.pi
+    executed, codes = driver.step((-1, 0, 0, 0, 1), position_m, yaw, spec)
+    assert executed[4] == pytest.approx(0.0, abs=1e-6)
+    assert codes == (Reason.YAW_FROM_START_CLIPPED.value,)

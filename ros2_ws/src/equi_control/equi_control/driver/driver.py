@@ -330,6 +330,7 @@ class Driver:
         self.notice = servo_state.message if servo_state.phase is Phase.IDLE else ""
         if servo_state.phase is Phase.STREAMING and self.gripper_report.active:
             self._activation_pending = False
+            self._steps.resume_at(float(servo_state.commanded[3]))
             self.state = next_state(self.state, Event.TAKEN_OVER)
 
     def _refusal(self) -> str:

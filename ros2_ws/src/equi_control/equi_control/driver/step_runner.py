@@ -6,6 +6,7 @@ trained. Every command that comes in leaves as exactly one report.
 
 from __future__ import annotations
 
+import math
 import time
 
 from equi_control.driver.arm import Arm
@@ -44,6 +45,12 @@ class StepRunner:
             self.executed_steps = 0
             self._next_step = 0
             self._start_yaw_rad = None
+
+    def resume_at(self, yaw_rad: float) -> None:
+        """A new take-over within an episode: its commanded yaw [rad] begins wrapped again."""
+        if self._start_yaw_rad is not None:
+            turns = round((yaw_rad - self._start_yaw_rad) / (2 * math.pi))
+            self._start_yaw_rad += 2 * math.pi * turns
 
     def submit(self, command: StepCommand, refusal: str) -> tuple[list[StepReport], bool]:
         """Check a step and start it, unless the caller has a reason to refuse it.
