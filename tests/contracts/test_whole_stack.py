@@ -27,25 +27,17 @@ def start(ros_launch, repository_root, address, **arguments):
     return ros_launch(launch_file, robot_ip=address, driven_by="expert", **arguments)
 
 
-def latched():
-    from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-
-    return QoSProfile(
-        depth=1,
-        reliability=ReliabilityPolicy.RELIABLE,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    )
-
-
 def wait_for_status(ros_probe, state, cause="", timeout_s=60.0):
     from equi_interfaces.msg import PerceptionStatus
+
+    from equi_ros import qos
 
     return ros_probe.wait_for_message(
         PerceptionStatus,
         "/perception_status",
         lambda m: m.state == state and all(cause in r for r in m.reasons[:1]),
         timeout_s=timeout_s,
-        qos=latched(),
+        qos=qos.LATCHED,
     )
 
 

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -128,28 +127,15 @@ class RosCamera:
             self._changed.notify_all()
 
 
-class RosCameras:
-    """All cameras of a cell: a context manager that spins its own node in a thread."""
+class RosCameras(BackgroundNode):
+    """All cameras of a cell, received in a background thread."""
 
     def __init__(self, cell: CellSettings) -> None:
-        self._background = BackgroundNode("equi_calibrate")
+        super().__init__("equi_calibrate")
         self._changed = threading.Condition()
         self.cameras = {
-            camera.name: RosCamera(self._background.node, camera, self._changed)
-            for camera in cell.cameras
+            camera.name: RosCamera(self.node, camera, self._changed) for camera in cell.cameras
         }
-
-    def __enter__(self) -> RosCameras:
-        self._background.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._background.__exit__(kind, error, trace)
 
     def wait_ready(self, timeout_s: float) -> None:
         """Wait for intrinsics and a first image of every camera."""

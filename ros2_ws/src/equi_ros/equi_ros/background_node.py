@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from types import TracebackType
+from typing import TypeVar
 
 import rclpy
 from rclpy.context import Context
@@ -13,6 +13,7 @@ from rclpy.node import Node
 from equi_ros.shutdown_signal import POLL_PERIOD_S
 
 _END_TIMEOUT_S = 5.0
+Running = TypeVar("Running", bound="BackgroundNode")
 
 
 class BackgroundNode:
@@ -27,16 +28,11 @@ class BackgroundNode:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._spin, daemon=True)
 
-    def __enter__(self) -> BackgroundNode:
+    def __enter__(self: Running) -> Running:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # The thread leaves the executor before anything that it waits on is destroyed.
         self._stop.set()
         self._executor.wake()
