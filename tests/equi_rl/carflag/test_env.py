@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import equi_rl.envs  # noqa: F401  registers the environments
 from equi_rl.carflag.env import CarFlag1DEnv, CarFlag2DEnv
-from equi_rl.carflag.render import save_gif
+from equi_rl.carflag.render import save_video
 from equi_rl.carflag.vector import CarFlag1DVector, CarFlag2DVector
 from equi_rl.carflag.worlds import STEP_LIMIT, CarFlag1D, CarFlag2D, CarFlagError
 
@@ -343,7 +343,7 @@ def test_an_episode_becomes_a_gif_with_one_frame_per_step(kind, tmp_path):
     for _ in range(5):
         env.step(0)
         frames.append(env.render())
-    save_gif(frames, tmp_path / "episode.gif")
+    save_video(frames, tmp_path / "episode.gif")
     with Image.open(tmp_path / "episode.gif") as gif:
         assert sum(1 for _ in ImageSequence.Iterator(gif)) == len(
             {frame.tobytes() for frame in frames}

@@ -205,6 +205,9 @@ def test_a_trained_policy_can_be_watched_in_the_gymnasium_environment(tmp_path, 
     with Image.open(tmp_path / "episode.gif") as gif:
         assert sum(1 for _ in ImageSequence.Iterator(gif)) > 1
     assert record([*arguments, "--learner", "2"]) == 2
+    playable = ["--run", str(tmp_path / "run"), "--out", str(tmp_path / "episode.mp4")]
+    assert record([*playable, "--episodes", "1"]) == 0
+    assert (tmp_path / "episode.mp4").stat().st_size > 1000
 
 
 def test_progress_is_reported_with_success_and_speed(tmp_path):

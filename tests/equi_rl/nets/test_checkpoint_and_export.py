@@ -172,10 +172,10 @@ def test_the_command_exports_and_reports_failures(folder, tmp_path, capsys):
 
 
 def an_evaluation(folder, weights):
-    """An evaluation of two episodes, with a film of the one that succeeded."""
+    """An evaluation of two episodes, with a video of the one that succeeded."""
     outcomes = (EpisodeOutcome(7, 5, True, "", True), EpisodeOutcome(8, 50, False, "late", None))
     Evaluation("block_picking", weights, 7, False, outcomes).save(folder)
-    (folder / "success_0.gif").write_bytes(b"a film")
+    (folder / "success_0.gif").write_bytes(b"a video")
     return folder
 
 
@@ -183,12 +183,12 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_an_evaluation_goes_onto_the_card_and_its_film_beside_it(folder, tmp_path):
+def test_an_evaluation_goes_onto_the_card_and_its_video_beside_it(folder, tmp_path):
     evaluation = an_evaluation(tmp_path / "evaluation", load_policy(folder)[1])
     model = tmp_path / "model"
     assert main([str(folder), str(model), "--evaluation", str(evaluation)]) == 0
     assert PolicyContract.load(model / "contract.json").provenance.evaluation_successes == 1
-    assert (model / "success.gif").read_bytes() == b"a film"
+    assert (model / "success.gif").read_bytes() == b"a video"
     card = (model / "MODEL_CARD.md").read_text()
     assert "0.500 (1/2)" in card
     assert "success.gif" in card

@@ -95,8 +95,9 @@ def test_packed_episodes_of_different_length_equal_each_episode_alone():
     depth = torch.rand(4, 6, size, size) * 0.3
     holding = (torch.rand(4, 6) > 0.5).float()
     actions = torch.rand(4, 5, 5)
-    previous = layout.previous_actions(layout.pack_steps(actions))
-    frames = dense.prepare_depth(config, layout.pack_frames(depth), layout.pack_frames(holding))
+    at_frame = (layout.frame_episode, layout.frame_time)
+    previous = layout.previous_actions(actions[layout.step_episode, layout.step_time])
+    frames = dense.prepare_depth(config, depth[at_frame], holding[at_frame])
     features = dense.encode(config, weights.history.encoder, frames)
     packed, _ = dense.run_history(config, weights.history, features, previous, layout.frame_counts)
     for episode, length in enumerate(lengths):

@@ -1,7 +1,4 @@
-"""Images of CarFlag worlds, and whole episodes as GIF files.
-
-python -m equi_rl.carflag.render --domain carflag-2d --out episode.gif
-"""
+"""Images of CarFlag worlds, and whole episodes as GIF or MP4 files."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from equi_core.video import write_mp4
 from equi_rl.carflag.worlds import CarFlag1D, CarFlag2D
 
 CELL_PX = 24
@@ -58,12 +56,18 @@ def draw_grid(world: CarFlag2D, cell: tuple[int, int], goal: tuple[int, int]) ->
     return image
 
 
-def save_gif(frames: Sequence[np.ndarray], path: Path, frame_ms: int = FRAME_MS) -> None:
-    """Write frames (height, width, 3) uint8 as an endless GIF with a pause on the last one."""
+def save_video(frames: Sequence[np.ndarray], path: Path, frame_ms: int = FRAME_MS) -> None:
+    """Write frames (height, width, 3) uint8 with a pause on the last one, by the file's ending.
+
+    `.mp4` is H.264; anything else is an endless GIF.
+    """
     from PIL import Image
 
     if not frames:
         raise ValueError("an episode without frames cannot be drawn; render at least once")
+    if path.suffix == ".mp4":
+        write_mp4(path, [*frames, *[frames[-1]] * 7], 1000 / frame_ms)
+        return
     images = [Image.fromarray(frame).quantize(colors=16) for frame in frames]
     durations = [frame_ms] * (len(images) - 1) + [8 * frame_ms]
     images[0].save(path, save_all=True, append_images=images[1:], duration=durations, loop=0)

@@ -1,4 +1,4 @@
-"""Play a trained CarFlag policy in the gymnasium environment and keep the episodes as a GIF.
+"""Play a trained CarFlag policy in the gymnasium environment and keep the episodes as a video.
 
 python -m equi_rl.carflag.video --run runs/first --out episode.gif --episodes 3
 """
@@ -17,7 +17,7 @@ import tyro
 
 from equi_rl.carflag.env import CarFlag1DEnv, CarFlag2DEnv
 from equi_rl.carflag.policy import GridPolicy
-from equi_rl.carflag.render import save_gif
+from equi_rl.carflag.render import save_video
 from equi_rl.carflag.run import CarFlagRun
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 
@@ -25,8 +25,8 @@ LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class FilmCommand:
-    """Film greedy episodes of a run's last checkpoint.
+class VideoCommand:
+    """Record greedy episodes of a run's last checkpoint.
 
     Example: python -m equi_rl.carflag.video --run runs/first --out episode.gif
     """
@@ -34,10 +34,11 @@ class FilmCommand:
     run: Path
     """Run folder with a checkpoint."""
     out: Path
-    """GIF file to write."""
+    """File to write: .mp4 (H.264) or .gif."""
     learner: int = 0
     """Which of the run's seeds plays, counted from 0."""
     episodes: int = 3
+    """How many, one after the other."""
     seed: int = 0
     """Seed of the environment."""
 
@@ -45,19 +46,25 @@ class FilmCommand:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    command = tyro.cli(FilmCommand, prog="carflag_film", description=__doc__, args=arguments)
+    command = tyro.cli(
+        VideoCommand, prog="equi_rl.carflag.video", description=__doc__, args=arguments
+    )
     try:
-        frames, successes = film(command.run, command.learner, command.episodes, command.seed)
+        frames, successes = render_episodes(
+            command.run, command.learner, command.episodes, command.seed
+        )
     except RunFolderError as error:
-        LOGGER.error("carflag_film: %s", error)
+        LOGGER.error("equi_rl.carflag.video: %s", error)
         return 2
-    save_gif(frames, command.out)
+    save_video(frames, command.out)
     LOGGER.info("%d of %d episodes at the goal; %s", successes, command.episodes, command.out)
     return 0
 
 
 @torch.no_grad()
-def film(folder: Path, learner: int, episodes: int, seed: int) -> tuple[list[np.ndarray], int]:
+def render_episodes(
+    folder: Path, learner: int, episodes: int, seed: int
+) -> tuple[list[np.ndarray], int]:
     """Frames (height, width, 3) uint8 of greedy episodes, and how many reached the goal."""
     run_folder = RunFolder(folder)
     run = CarFlagRun.from_json(run_folder.read_config()["config"])

@@ -46,7 +46,7 @@ class Record:
 class Show:
     """Show one episode: a video of side view and observation, and a filmstrip.
 
-    Example: equi-demos show --task block_pushing --seed 4 --video push.gif --filmstrip push.png
+    Example: equi-demos show --task block_pushing --seed 4 --video push.mp4 --filmstrip push.png
     """
 
     task: Task | None = None
@@ -59,7 +59,7 @@ class Show:
     episode: int = 0
     """Which one of the file."""
     video: Path | None = None
-    """Write a .gif or .mp4."""
+    """Write an .mp4 (H.264) or a .gif."""
     filmstrip: Path | None = None
     """Write a .png."""
     frames: int = 8
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="equi-demos",
         description="Record and view expert episodes. Example: equi-demos record --help",
         args=None if arguments is None else list(arguments),
-        config=(tyro.conf.OmitSubcommandPrefixes,),
+        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.EnumChoicesFromValues),
     )
     try:
         if isinstance(command, Record):
@@ -134,7 +134,7 @@ def _record(command: Record) -> None:
 
 def _show(command: Show) -> None:
     if command.video is None and command.filmstrip is None:
-        raise DemoError("nothing to write; give --video NAME.gif and/or --filmstrip NAME.png")
+        raise DemoError("nothing to write; give --video NAME.mp4 and/or --filmstrip NAME.png")
     if (command.task is None) == (command.file is None):
         raise DemoError("give either --task (and --seed) or --file (and --episode)")
     if command.file is not None:

@@ -83,14 +83,6 @@ class EpisodeLayout:
         )
         return cls(*(torch.as_tensor(array) for array in arrays))
 
-    def pack_frames(self, padded: Tensor) -> Tensor:
-        """(B, T_max + 1, ...) padded frames to (F, ...) packed ones."""
-        return padded[self.frame_episode, self.frame_time]
-
-    def pack_steps(self, padded: Tensor) -> Tensor:
-        """(B, T_max, ...) padded transitions to (D, ...) packed ones."""
-        return padded[self.step_episode, self.step_time]
-
     def previous_actions(self, actions: Tensor) -> Tensor:
         """(F, A) action executed before each frame, zero before the first; from (D, A)."""
         previous = actions.new_zeros(self.n_frames, actions.shape[-1])

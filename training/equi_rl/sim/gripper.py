@@ -77,11 +77,6 @@ class Gripper:
         """Measured gap as a fraction of the full opening, as of the last update."""
         return min(1.0, max(0.0, self._opening_m / MAX_OPENING_M))
 
-    @property
-    def target_opening(self) -> float:
-        """Commanded gap as a fraction of the full opening."""
-        return 2 * self._target_half_m / MAX_OPENING_M
-
     def teleport(self, opening: float) -> None:
         """Put the fingers at rest at an opening in [0, 1]."""
         self.set_target(opening)
