@@ -1,8 +1,8 @@
 """A second process that plays episodes while the first one learns.
 
 Requests are answered in lock step: the learner asks for a round of episodes with the weights it has
-now, continues learning, and fetches the episodes when it needs them. So the
-result does not depend on which process is faster, and a run can be repeated from its seed.
+now, continues learning, and fetches the episodes when it needs them. So the result does not depend
+on which process is faster, and a run can be repeated from its seed.
 """
 
 from __future__ import annotations
