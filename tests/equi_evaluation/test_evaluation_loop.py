@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from equi_evaluation.episode_facts import EpisodeFacts
+from equi_evaluation.episode_monitor import EpisodeMonitor
 from equi_evaluation.evaluate_options import parse
 from equi_evaluation.evaluation_loop import (
     EXIT_COMPLETE,
@@ -42,12 +42,12 @@ class ScriptedRunner:
         self.asked.append((episode_id, seed))
         tick(FEEDBACK)
         outcome = self.outcomes.pop(0)
-        return EpisodeFacts(ground_truth=False).result(episode_id, seed, outcome, "why", 7, 9.0)
+        return EpisodeMonitor(ground_truth=False).result(episode_id, seed, outcome, "why", 7, 9.0)
 
-    def start_record(self, path) -> None:
+    def start_recording(self, path) -> None:
         self.records.append(path.name)
 
-    def end_record(self, notes) -> None:
+    def end_recording(self, notes) -> None:
         self.notes.append(dict(notes))
 
 

@@ -47,12 +47,17 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from equi_evaluation.episode_facts import EpisodeFacts
-from equi_evaluation.episode_record import EpisodeRecord, PictureError, jpeg, rgb_picture
+from equi_evaluation.episode_monitor import EpisodeMonitor
+from equi_evaluation.episode_recorder import (
+    EpisodeRecorder,
+    ImageFormatError,
+    encode_jpeg,
+    rgb_image,
+)
+from equi_evaluation.episode_video import SIDE_VIEW_TOPIC
 from equi_evaluation.evaluate_options import EvaluateOptions, parse
 from equi_evaluation.evaluation_loop import Tick, evaluate
 from equi_evaluation.operator_console import Operator
-from equi_evaluation.pictures import SIDE_VIEW_TOPIC
 from equi_evaluation.results import EpisodeResult
 from equi_ros import qos
 from equi_ros.run_node import initialized
@@ -85,7 +90,7 @@ _STOP_TIMEOUT_S = 3.0
 
 
 class EvaluateNode(Node):
-    """Drives the RunEpisode action and hands on what passes by."""
+    """Client of the RunEpisode action; passes on what the topics bring."""
 
     def __init__(
         self, options: EvaluateOptions, operator: Operator | None, shutdown: ShutdownSignal
@@ -94,19 +99,19 @@ class EvaluateNode(Node):
         self._options = options
         self._operator = operator
         self._shutdown = shutdown
-        self._operator_says_done = threading.Event()
-        self._facts = EpisodeFacts(options.ground_truth)
+        self._success_declared = threading.Event()
+        self._monitor = EpisodeMonitor(options.ground_truth)
         kinds = {topic: kind for topic, (kind, _) in _RECORDED.items()}
         kinds[SIDE_VIEW_TOPIC] = CompressedImage
-        self._record = EpisodeRecord(
+        self._recorder = EpisodeRecorder(
             {topic: _type_name(kind) for topic, kind in kinds.items()}, _PERIODS_NS
         )
-        self._told_of_side_view = False
+        self._side_view_refused = False
         self._client = ActionClient(self, RunEpisode, "policy/run_episode")
         self.create_subscription(DiagnosticArray, "diagnostics", self._on_diagnostics, qos.RECORDED)
         if options.ground_truth:
             self.create_subscription(
-                String, "simulated_scene/ground_truth", self._on_truth, qos.LATCHED
+                String, "simulated_scene/ground_truth", self._on_ground_truth, qos.LATCHED
             )
         else:
             self.create_service(Trigger, "~/check_success", self._on_check_success)
@@ -119,52 +124,52 @@ class EvaluateNode(Node):
 
     # Recording ---------------------------------------------------------------------------------
 
-    def start_record(self, path: Path) -> None:
-        """Open the record of an episode."""
+    def start_recording(self, path: Path) -> None:
+        """Start to record an episode."""
         with self._shutdown.defer():
-            self._record.start(path)
+            self._recorder.start(path)
 
-    def end_record(self, notes: Mapping[str, str]) -> None:
-        """Close the record, if one is open."""
+    def end_recording(self, metadata: Mapping[str, str]) -> None:
+        """Close the recording, if one is open."""
         with self._shutdown.defer():
-            self._record.end(notes)
+            self._recorder.end(metadata)
 
     def _on_recorded(self, topic: str, data: bytes) -> None:
-        self._record.write(topic, data, time.time_ns())
+        self._recorder.write(topic, data, time.time_ns())
 
     def _on_side_view(self, message: Image) -> None:
-        if not self._record.is_open:
+        if not self._recorder.is_open:
             return
         shape = (message.height, message.width)
         try:
-            rgb = rgb_picture(message.encoding, shape, message.step, message.data)
-        except PictureError as error:
-            if not self._told_of_side_view:
-                self._told_of_side_view = True
+            rgb = rgb_image(message.encoding, shape, message.step, message.data)
+        except ImageFormatError as error:
+            if not self._side_view_refused:
+                self._side_view_refused = True
                 self.get_logger().warning(
                     f"no side view is recorded: {self._options.side_view} {error}"
                 )
             return
-        data = jpeg(rgb)
+        data = encode_jpeg(rgb)
         if data is not None:
-            picture = CompressedImage(header=message.header, format="jpeg")
-            picture.data = array.array("B", data)
-            self._record.write(SIDE_VIEW_TOPIC, serialize_message(picture), time.time_ns())
+            image = CompressedImage(header=message.header, format="jpeg")
+            image.data = array.array("B", data)
+            self._recorder.write(SIDE_VIEW_TOPIC, serialize_message(image), time.time_ns())
 
-    # Listening ---------------------------------------------------------------------------------
+    # Topics ------------------------------------------------------------------------------------
 
-    def _on_truth(self, message: String) -> None:
-        self._facts.hear_referee(message.data)
+    def _on_ground_truth(self, message: String) -> None:
+        self._monitor.on_referee(message.data)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             for item in status.values:
-                self._facts.hear_diagnostic(status.name, item.key, item.value)
+                self._monitor.on_diagnostic(status.name, item.key, item.value)
 
     def _on_check_success(
         self, request: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        response.success = self._operator_says_done.is_set()
+        response.success = self._success_declared.is_set()
         return response
 
     # Episodes ----------------------------------------------------------------------------------
@@ -185,8 +190,8 @@ class EvaluateNode(Node):
             return self._run_episode(episode_id, seed, tick)
 
     def _run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
-        self._facts.begin_episode()
-        self._operator_says_done = threading.Event()
+        self._monitor.reset()
+        self._success_declared = threading.Event()
         goal = RunEpisode.Goal(episode_id=episode_id, task=self._options.task, seed=seed)
         accepted = self._client.send_goal_async(
             goal, feedback_callback=lambda message: tick(message.feedback)
@@ -195,18 +200,18 @@ class EvaluateNode(Node):
             handle = self._spin(accepted)
             if handle is None or not handle.accepted:
                 reason = "the policy node is busy with another episode"
-                return self._facts.result(episode_id, seed, "REFUSED", reason, 0, 0.0)
+                return self._monitor.result(episode_id, seed, "REFUSED", reason, 0, 0.0)
             answer = self._spin(handle.get_result_async())
         except BaseException:
             self._stop_episode(accepted)
             raise
         result = answer.result
-        # The referee's last word and the last diagnostics may still be on their way.
+        # The referee's last label and the last diagnostics may still be on their way.
         until_s = time.monotonic() + (1.2 if self._options.ground_truth else 0.5)
         while time.monotonic() < until_s:
             rclpy.spin_once(self, timeout_sec=0.05)
         outcome = _OUTCOMES.get(result.outcome, "?")
-        return self._facts.result(
+        return self._monitor.result(
             episode_id, seed, outcome, result.reason, result.steps, result.duration_s
         )
 
@@ -218,7 +223,7 @@ class EvaluateNode(Node):
         except Exception as error:  # why the run ends matters more
             self.get_logger().error(f"while stopping: {error}")
         self.get_logger().error(
-            "the policy node did not confirm the stop of the episode; see that the arm stands still"
+            "the policy node did not confirm the stop of the episode; check that the arm is at rest"
         )
 
     def _has_stopped(self, accepted: Any, deadline_s: float) -> bool:
@@ -244,7 +249,7 @@ class EvaluateNode(Node):
             rclpy.spin_once(self, timeout_sec=0.1)
             self._shutdown.check()
             if self._operator is not None and self._operator.pressed():
-                self._operator_says_done.set()
+                self._success_declared.set()
         return future.result() if future.done() else None
 
 
@@ -276,7 +281,7 @@ def main(args: list[str] | None = None) -> int:
         finally:
             shutdown.ignore()
             if node is not None:
-                node.end_record({"outcome": "interrupted"})
+                node.end_recording({"outcome": "interrupted"})
                 node.destroy_node()
 
 

@@ -51,7 +51,9 @@ def parse(arguments: Sequence[str]) -> EvaluateOptions:
     )
     parser.add_argument("--any-order", action="store_true", help="count every episode")
     parser.add_argument("--record", action="store_true", help="write an MCAP per episode")
-    parser.add_argument("--videos", type=int, default=2, help="videos of the first so many records")
+    parser.add_argument(
+        "--videos", type=int, default=2, help="make videos of the first so many recordings"
+    )
     parser.add_argument(
         "--side-view", default="cam_left/color/image_raw", help="image topic for the video"
     )

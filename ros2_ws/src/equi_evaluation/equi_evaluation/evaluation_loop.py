@@ -1,4 +1,4 @@
-"""The evaluation: episode after episode until the protocol is content, then the report.
+"""The evaluation: episode after episode until the protocol is complete, then the report.
 
 Knows nothing of ROS: whoever runs the episodes is an `EpisodeRunner`.
 """
@@ -15,9 +15,9 @@ from typing import Any
 from rich.console import Console
 from rich.status import Status
 
+from equi_evaluation.episode_video import load_frames, write_video
 from equi_evaluation.evaluate_options import EvaluateOptions
 from equi_evaluation.operator_console import Operator
-from equi_evaluation.pictures import load_frames, video_frames, write_video
 from equi_evaluation.protocol import FirstTry, Protocol
 from equi_evaluation.report import success_rows, write_report
 from equi_evaluation.results import EpisodeResult, ResultStore
@@ -39,11 +39,11 @@ class EpisodeRunner(typing.Protocol):
     def run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
         """Run one episode and say how it went; the label may still be the operator's."""
 
-    def start_record(self, path: Path) -> None:
-        """Open the record of an episode."""
+    def start_recording(self, path: Path) -> None:
+        """Start to record an episode."""
 
-    def end_record(self, notes: Mapping[str, str]) -> None:
-        """Close the record, if one is open."""
+    def end_recording(self, metadata: Mapping[str, str]) -> None:
+        """Close the recording, if one is open."""
 
 
 def evaluate(
@@ -76,9 +76,9 @@ def evaluate(
         _print_result(result, protocol.counted(store.results), options.episodes, console)
         if result.record and len(store.results) <= options.videos:
             _make_video(options.output / result.record, result, console)
-        trouble = _trouble(store.results)
-        if trouble:
-            console.print(f"[red]{trouble}, then start again to resume[/]")
+        reason = _reason_to_pause(store.results)
+        if reason:
+            console.print(f"[red]{reason}, then start again to resume[/]")
             break
     report = write_report(options.output)
     for name, rate in success_rows(protocol.counted(store.results)).items():
@@ -88,7 +88,7 @@ def evaluate(
     return EXIT_COMPLETE if complete else EXIT_INCOMPLETE
 
 
-def _trouble(results: Sequence[EpisodeResult]) -> str:
+def _reason_to_pause(results: Sequence[EpisodeResult]) -> str:
     """Why the next episode would go wrong too, and what to do first; empty if it would not."""
     outcomes = [result.outcome for result in results[-2:]]
     if outcomes[-1] == "FAULTED":
@@ -125,11 +125,11 @@ def _run_one(
         operator.ask(f"arrange scene {seed}, step back", {"g": "go"})
     record = f"{episode_id}.mcap" if options.record else ""
     if record:
-        runner.start_record(options.output / record)
+        runner.start_recording(options.output / record)
     with console.status(f"episode {number + 1}") as status:
         result = runner.run_episode(episode_id, seed, _status_line(status, number))
     result = _labelled(dataclasses.replace(result, record=record), operator)
-    runner.end_record({"seed": str(seed), "outcome": result.outcome, "reason": result.reason})
+    runner.end_recording({"seed": str(seed), "outcome": result.outcome, "reason": result.reason})
     return result
 
 
@@ -171,9 +171,8 @@ def _print_result(
     )
 
 
-def _make_video(record: Path, result: EpisodeResult, console: Console) -> None:
+def _make_video(recording: Path, result: EpisodeResult, console: Console) -> None:
     title = f"{result.episode_id}  {result.outcome}"
-    pictures = video_frames(load_frames(record), title)
-    if pictures:
-        path = write_video(pictures, record.with_suffix(".mp4"))
+    path = write_video(load_frames(recording), title, recording.with_suffix(".mp4"))
+    if path is not None:
         console.print(f"video: {path}", soft_wrap=True)

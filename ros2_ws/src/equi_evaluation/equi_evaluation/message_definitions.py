@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from equi_evaluation.recording import RecordError, full_definition, referenced_types
+from equi_evaluation.recording import RecordingError, full_definition, referenced_types
 
 
 def definition_of(type_name: str, prefixes: list[str] | None = None) -> str:
@@ -32,6 +32,6 @@ def _read(type_name: str, folders: list[str]) -> str:
         path = Path(folder) / "share" / package / kind / f"{name}.msg"
         if path.is_file():
             return path.read_text(encoding="utf-8")
-    raise RecordError(
+    raise RecordingError(
         f"the definition of {type_name} is in none of the sourced ROS prefixes; source env.sh"
     )

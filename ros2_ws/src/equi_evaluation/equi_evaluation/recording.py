@@ -1,4 +1,4 @@
-"""Episode records as MCAP: the messages' own bytes, readable by Foxglove, rosbag2 and ourselves.
+"""Episode recordings as MCAP: the messages' own bytes, readable by Foxglove, rosbag2 and ourselves.
 
 Serialised messages are written as they came, with the text of their definitions as schema; nothing
 is converted, so a replay sees what the nodes saw.
@@ -19,13 +19,13 @@ from mcap_ros2.decoder import DecoderFactory
 _SEPARATOR = "=" * 80
 
 
-class RecordError(ValueError):
-    """A record that cannot be written or read; says why."""
+class RecordingError(ValueError):
+    """A recording that cannot be written or read; says why."""
 
 
 @dataclass(frozen=True)
 class RecordedMessage:
-    """One message of a record, decoded."""
+    """One message of a recording, decoded."""
 
     topic: str
     type_name: str
@@ -35,7 +35,7 @@ class RecordedMessage:
 
 
 class McapRecorder:
-    """Writes one record; a context manager."""
+    """Writes one recording; a context manager."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class McapRecorder:
     def write(self, topic: str, data: bytes, time_ns: int) -> None:
         """Write one serialised message."""
         if topic not in self._channels:
-            raise RecordError(f"topic '{topic}' was not announced by add_topic")
+            raise RecordingError(f"topic '{topic}' was not announced by add_topic")
         self._writer.add_message(
             channel_id=self._channels[topic],
             log_time=time_ns,
@@ -76,8 +76,8 @@ class McapRecorder:
         )
         self._counts[topic] += 1
 
-    def add_note(self, name: str, values: dict[str, str]) -> None:
-        """Attach a small table, e.g. the seed and how the episode ended."""
+    def add_metadata(self, name: str, values: dict[str, str]) -> None:
+        """Attach metadata, e.g. the seed and how the episode ended."""
         self._writer.add_metadata(name, values)
 
     def close(self) -> None:
@@ -87,10 +87,10 @@ class McapRecorder:
             self._file.close()
 
 
-def read_record(path: Path, topics: Iterable[str] | None = None) -> Iterator[RecordedMessage]:
-    """Messages of a record in the order of their times."""
+def read_recording(path: Path, topics: Iterable[str] | None = None) -> Iterator[RecordedMessage]:
+    """Messages of a recording in the order of their times."""
     if not path.is_file():
-        raise RecordError(f"no record at {path}")
+        raise RecordingError(f"no recording at {path}")
     wanted = None if topics is None else list(topics)
     with path.open("rb") as file:
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
@@ -100,8 +100,8 @@ def read_record(path: Path, topics: Iterable[str] | None = None) -> Iterator[Rec
             )
 
 
-def read_notes(path: Path) -> dict[str, dict[str, str]]:
-    """The tables attached to a record."""
+def read_metadata(path: Path) -> dict[str, dict[str, str]]:
+    """The metadata attached to a recording, by name."""
     with path.open("rb") as file:
         reader = make_reader(file)
         return {item.name: dict(item.metadata) for item in reader.iter_metadata()}
@@ -120,7 +120,7 @@ def full_definition(type_name: str, texts: dict[str, str]) -> str:
         if name in order:
             continue
         if name not in texts:
-            raise RecordError(f"the definition of {name} is missing")
+            raise RecordingError(f"the definition of {name} is missing")
         order.append(name)
         waiting += referenced_types(texts[name], name.split("/")[0])
     parts = [texts[type_name]]

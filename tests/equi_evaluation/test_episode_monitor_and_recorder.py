@@ -8,10 +8,15 @@ import cv2
 import numpy as np
 import pytest
 
-from equi_evaluation import episode_record
-from equi_evaluation.episode_facts import EpisodeFacts
-from equi_evaluation.episode_record import EpisodeRecord, PictureError, jpeg, rgb_picture
-from equi_evaluation.recording import read_notes, read_record
+from equi_evaluation import episode_recorder
+from equi_evaluation.episode_monitor import EpisodeMonitor
+from equi_evaluation.episode_recorder import (
+    EpisodeRecorder,
+    ImageFormatError,
+    encode_jpeg,
+    rgb_image,
+)
+from equi_evaluation.recording import read_metadata, read_recording
 
 MILLISECOND = 1_000_000
 # CDR of `uint32 n`: four bytes of header (little endian), then the number.
@@ -23,36 +28,36 @@ def word(episode_id: str, success: bool, first_try="immovable") -> str:
 
 
 def test_the_referee_decides_and_not_the_policys_own_opinion():
-    facts = EpisodeFacts(ground_truth=True)
-    facts.hear_referee(word("e", success=False))
-    result = facts.result("e", 1, "SUCCEEDED", "", 7, 9.0)
+    monitor = EpisodeMonitor(ground_truth=True)
+    monitor.on_referee(word("e", success=False))
+    result = monitor.result("e", 1, "SUCCEEDED", "", 7, 9.0)
     assert (result.success, result.first_try) == (False, "immovable")
     assert result.label_source == "ground_truth"
 
 
 def test_the_referees_word_on_another_episode_does_not_count():
-    facts = EpisodeFacts(ground_truth=True)
-    facts.hear_referee(word("before", success=True))
-    result = facts.result("e", 1, "SUCCEEDED", "", 7, 9.0)
+    monitor = EpisodeMonitor(ground_truth=True)
+    monitor.on_referee(word("before", success=True))
+    result = monitor.result("e", 1, "SUCCEEDED", "", 7, 9.0)
     assert (result.success, result.first_try) == (False, "none")
 
 
 def test_a_new_episode_forgets_the_referees_word_but_not_the_latencies():
-    facts = EpisodeFacts(ground_truth=True)
-    facts.hear_referee(word("e", success=True))
-    facts.hear_diagnostic("policy", "forward_pass p50 [ms]", "2.5")
-    facts.begin_episode()
-    result = facts.result("e", 1, "SUCCEEDED", "", 7, 9.0)
+    monitor = EpisodeMonitor(ground_truth=True)
+    monitor.on_referee(word("e", success=True))
+    monitor.on_diagnostic("policy", "forward_pass p50 [ms]", "2.5")
+    monitor.reset()
+    result = monitor.result("e", 1, "SUCCEEDED", "", 7, 9.0)
     assert not result.success
     assert result.latencies_ms == {"policy: forward pass": {"p50": 2.5}}
 
 
 def test_only_latencies_of_policy_and_perception_are_kept():
-    facts = EpisodeFacts(ground_truth=False)
-    facts.hear_diagnostic("depth_fusion", "decode p99 [ms]", "4.0")
-    facts.hear_diagnostic("depth_fusion", "observations", "12")
-    facts.hear_diagnostic("rtde_driver", "cycle p99 [ms]", "8.0")
-    assert facts.result("e", 1, "STEP_LIMIT", "", 7, 9.0).latencies_ms == {
+    monitor = EpisodeMonitor(ground_truth=False)
+    monitor.on_diagnostic("depth_fusion", "decode p99 [ms]", "4.0")
+    monitor.on_diagnostic("depth_fusion", "observations", "12")
+    monitor.on_diagnostic("rtde_driver", "cycle p99 [ms]", "8.0")
+    assert monitor.result("e", 1, "STEP_LIMIT", "", 7, 9.0).latencies_ms == {
         "depth_fusion: decode": {"p99": 4.0}
     }
 
@@ -61,14 +66,14 @@ def test_only_latencies_of_policy_and_perception_are_kept():
     ("outcome", "invalid"), [("STOPPED", True), ("REFUSED", True), ("FAULTED", False)]
 )
 def test_what_was_stopped_by_hand_or_never_began_says_nothing_about_the_policy(outcome, invalid):
-    assert EpisodeFacts(ground_truth=True).result("e", 1, outcome, "", 0, 0.0).invalid is invalid
+    assert EpisodeMonitor(ground_truth=True).result("e", 1, outcome, "", 0, 0.0).invalid is invalid
 
 
 @pytest.fixture
-def record(monkeypatch) -> EpisodeRecord:
-    monkeypatch.setattr(episode_record, "definition_of", lambda name: "uint32 n")
+def record(monkeypatch) -> EpisodeRecorder:
+    monkeypatch.setattr(episode_recorder, "definition_of", lambda name: "uint32 n")
     types = {"count": "p/msg/Count", "state": "p/msg/Count"}
-    return EpisodeRecord(types, {"state": 100 * MILLISECOND})
+    return EpisodeRecorder(types, {"state": 100 * MILLISECOND})
 
 
 def test_only_what_comes_during_an_episode_is_recorded(record, tmp_path):
@@ -77,8 +82,8 @@ def test_only_what_comes_during_an_episode_is_recorded(record, tmp_path):
     record.write("count", ONE, 2)
     record.end({"outcome": "SUCCEEDED"})
     record.write("count", ONE, 3)
-    assert [item.log_time_ns for item in read_record(tmp_path / "e.mcap")] == [2]
-    assert read_notes(tmp_path / "e.mcap") == {"episode": {"outcome": "SUCCEEDED"}}
+    assert [item.log_time_ns for item in read_recording(tmp_path / "e.mcap")] == [2]
+    assert read_metadata(tmp_path / "e.mcap") == {"episode": {"outcome": "SUCCEEDED"}}
 
 
 def test_a_topic_with_a_period_is_thinned_out_and_the_others_are_not(record, tmp_path):
@@ -88,10 +93,10 @@ def test_a_topic_with_a_period_is_thinned_out_and_the_others_are_not(record, tmp
         record.write("count", ONE, at_ms * MILLISECOND)
     record.end({})
     times_ms = [
-        item.log_time_ns // MILLISECOND for item in read_record(tmp_path / "e.mcap", ["state"])
+        item.log_time_ns // MILLISECOND for item in read_recording(tmp_path / "e.mcap", ["state"])
     ]
     assert times_ms == [1000, 1100]
-    assert len(list(read_record(tmp_path / "e.mcap", ["count"]))) == 5
+    assert len(list(read_recording(tmp_path / "e.mcap", ["count"]))) == 5
 
 
 def test_ending_a_record_twice_does_no_harm(record, tmp_path):
@@ -99,13 +104,13 @@ def test_ending_a_record_twice_does_no_harm(record, tmp_path):
     record.end({"outcome": "SUCCEEDED"})
     record.end({"outcome": "interrupted"})
     assert not record.is_open
-    assert read_notes(tmp_path / "e.mcap")["episode"]["outcome"] == "SUCCEEDED"
+    assert read_metadata(tmp_path / "e.mcap")["episode"]["outcome"] == "SUCCEEDED"
 
 
 def test_the_padding_of_an_images_rows_is_left_out():
     rows = np.arange(2 * 8, dtype=np.uint8).reshape(2, 8)
-    picture = rgb_picture("rgb8", (2, 2), 8, rows.tobytes())
-    np.testing.assert_array_equal(picture, rows[:, :6].reshape(2, 2, 3))
+    image = rgb_image("rgb8", (2, 2), 8, rows.tobytes())
+    np.testing.assert_array_equal(image, rows[:, :6].reshape(2, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -113,14 +118,14 @@ def test_the_padding_of_an_images_rows_is_left_out():
     [("bgr8", 6, 12, "bgr8"), ("mono8", 2, 4, "rgb8"), ("rgb8", 6, 11, "11 bytes")],
 )
 def test_an_image_of_another_kind_is_refused_with_a_sentence(encoding, step, size, word):
-    with pytest.raises(PictureError, match=word):
-        rgb_picture(encoding, (2, 2), step, bytes(size))
+    with pytest.raises(ImageFormatError, match=word):
+        rgb_image(encoding, (2, 2), step, bytes(size))
 
 
 def test_a_coded_picture_keeps_its_colours():
     red = np.zeros((16, 16, 3), np.uint8)
     red[..., 0] = 255
-    decoded = cv2.imdecode(np.frombuffer(jpeg(red), np.uint8), cv2.IMREAD_COLOR)
+    decoded = cv2.imdecode(np.frombuffer(encode_jpeg(red), np.uint8), cv2.IMREAD_COLOR)
     blue, green, red_again = decoded[8, 8]
     assert red_again > 240
     assert max(blue, green) < 20

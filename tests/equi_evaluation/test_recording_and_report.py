@@ -1,20 +1,21 @@
-"""Specification of records and report: bytes go in and come out, and the page stands alone."""
+"""Specification of recordings and report: bytes go in and come out, and the page is one file."""
 
 from __future__ import annotations
 
 import re
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
 from mcap_ros2._dynamic import generate_dynamic, serialize_dynamic
 
-from equi_evaluation.pictures import filmstrip, load_frames, video_frames, write_video
+from equi_evaluation.episode_video import filmstrip, load_frames, write_video
 from equi_evaluation.recording import (
     McapRecorder,
-    RecordError,
+    RecordingError,
     full_definition,
-    read_notes,
-    read_record,
+    read_metadata,
+    read_recording,
     referenced_types,
 )
 from equi_evaluation.report import write_report
@@ -78,24 +79,27 @@ def record(path, steps=3):
             recorder.write(
                 "delta_command", coded("p/msg/Command", COMMAND, asked), (2 * step + 1) * SECOND
             )
-        recorder.add_note("episode", {"seed": "7"})
+        recorder.add_metadata("episode", {"seed": "7"})
     return path
 
 
 def test_a_record_gives_back_the_messages_in_order(tmp_path):
     path = record(tmp_path / "e.mcap")
-    messages = list(read_record(path))
+    messages = list(read_recording(path))
     assert [m.topic for m in messages] == ["observation", "delta_command"] * 3
     assert [m.message.step_index for m in messages] == [0, 0, 1, 1, 2, 2]
     assert messages[1].message.translation.y == -0.05
-    assert read_notes(path) == {"episode": {"seed": "7"}}
+    assert read_metadata(path) == {"episode": {"seed": "7"}}
 
 
 def test_an_unannounced_topic_and_a_missing_record_are_refused(tmp_path):
-    with McapRecorder(tmp_path / "a.mcap") as recorder, pytest.raises(RecordError, match="other"):
+    with (
+        McapRecorder(tmp_path / "a.mcap") as recorder,
+        pytest.raises(RecordingError, match="other"),
+    ):
         recorder.write("other", b"", 0)
-    with pytest.raises(RecordError, match=r"nothing\.mcap"):
-        list(read_record(tmp_path / "nothing.mcap"))
+    with pytest.raises(RecordingError, match=r"nothing\.mcap"):
+        list(read_recording(tmp_path / "nothing.mcap"))
 
 
 def test_a_definition_brings_all_that_it_contains_once():
@@ -110,21 +114,30 @@ def test_a_definition_brings_all_that_it_contains_once():
     assert whole.count("MSG: ") == 3
     assert {"MSG: b/Mid", "MSG: a/Mid2", "MSG: b/Leaf"} <= set(whole.splitlines())
     generate_dynamic("a/msg/Top", whole)  # and the decoder accepts it
-    with pytest.raises(RecordError, match="b/msg/Leaf"):
+    with pytest.raises(RecordingError, match="b/msg/Leaf"):
         full_definition("b/msg/Mid", {"b/msg/Mid": "Leaf leaf"})
 
 
-def test_pictures_and_video_are_made_of_a_record(tmp_path):
+def test_filmstrip_and_video_are_made_of_a_recording(tmp_path):
     frames = load_frames(record(tmp_path / "e.mcap"))
     assert len(frames.observations) == 3
     strip = filmstrip(frames)
     assert strip is not None
     assert strip.shape[1] > 3 * 150
-    path = write_video(video_frames(frames, "title"), tmp_path / "e.mp4")
-    assert path.stat().st_size > 1000
+    path = write_video(frames, "title", tmp_path / "e.mp4")
+    header = next(imageio_ffmpeg.read_frames(str(path)))
+    assert header["codec"] == "h264"
+    assert header["pix_fmt"].startswith("yuv420p")
+    assert header["duration"] == pytest.approx(3 / 8, abs=0.01)  # one frame per step, at 8 Hz
 
 
-def test_the_report_stands_alone_and_says_the_figures(tmp_path):
+def test_a_recording_without_observations_makes_no_video(tmp_path):
+    frames = load_frames(record(tmp_path / "e.mcap", steps=0))
+    assert write_video(frames, "title", tmp_path / "e.mp4") is None
+    assert filmstrip(frames) is None
+
+
+def test_the_report_is_one_file_and_shows_the_metrics(tmp_path):
     settings = {"task": "block_picking", "cell": "sim", "driven_by": "expert"}
     store = ResultStore(tmp_path, {**settings, "episodes": 4, "seed": 0, "balanced": False})
     record(tmp_path / "e0.mcap")

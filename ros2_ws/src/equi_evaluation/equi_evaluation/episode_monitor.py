@@ -1,4 +1,4 @@
-"""What is heard about an episode beside its end: the referee's word and the nodes' latencies.
+"""Monitors an episode: the referee's label and the latencies that nodes report.
 
 Together with how the episode ended they make its result.
 """
@@ -17,8 +17,8 @@ _TIMED_NODES = ("policy", "depth_fusion")
 _QUANTILES = ("p50", "p99")
 
 
-class EpisodeFacts:
-    """Collects what is heard while an episode runs."""
+class EpisodeMonitor:
+    """Collects label and latencies while an episode runs."""
 
     def __init__(self, ground_truth: bool) -> None:
         """Nothing is known yet.
@@ -30,15 +30,15 @@ class EpisodeFacts:
         self._truth: dict[str, Any] = {}
         self._latencies_ms: dict[str, dict[str, float]] = {}
 
-    def begin_episode(self) -> None:
-        """Forget the referee's word on the episode before; latencies stay until renewed."""
+    def reset(self) -> None:
+        """Begin an episode: drop the label of the one before; latencies stay until renewed."""
         self._truth = {}
 
-    def hear_referee(self, text: str) -> None:
-        """The referee's newest word, as JSON."""
+    def on_referee(self, text: str) -> None:
+        """The referee's newest label, as JSON."""
         self._truth = json.loads(text)
 
-    def hear_diagnostic(self, node: str, key: str, value: str) -> None:
+    def on_diagnostic(self, node: str, key: str, value: str) -> None:
         """One entry of a node's diagnostics; whatever is no latency is ignored."""
         if node not in _TIMED_NODES:
             return
@@ -52,7 +52,7 @@ class EpisodeFacts:
         self, episode_id: str, seed: int, outcome: str, reason: str, steps: int, duration_s: float
     ) -> EpisodeResult:
         """The episode's result; without a referee the label is still to be the operator's."""
-        # The referee's last word may be on another episode, if it heard of this one too late.
+        # The referee's last label may be of another episode, if this one reached it too late.
         truth = self._truth if self._truth.get("episode_id") == episode_id else {}
         success = outcome == "SUCCEEDED"
         if self._ground_truth:

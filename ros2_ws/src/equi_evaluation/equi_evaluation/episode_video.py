@@ -1,4 +1,4 @@
-"""Pictures of a recorded episode: filmstrip, and a video of side view, observation and action."""
+"""Video and filmstrip of a recorded episode: side view, observation and action."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_evaluation.recording import read_record
+from equi_core.video import write_mp4
+from equi_evaluation.recording import read_recording
 
-Picture = NDArray[np.uint8]
+BgrImage = NDArray[np.uint8]
+"""(height, width, 3), in the channel order of OpenCV."""
 
 SIDE_VIEW_TOPIC = "side_view/compressed"
 _SIDE = (640, 480)
 _PANEL = 320
+_VIDEO_HZ = 8.0
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _INK = (40, 40, 40)
 _PAPER = (250, 250, 248)
@@ -25,25 +28,25 @@ _BLUE, _GREEN, _RED = (170, 110, 40), (90, 150, 60), (70, 70, 190)  # BGR
 
 @dataclass(frozen=True, eq=False)
 class EpisodeFrames:
-    """What pictures are made of, in the order of time."""
+    """What an episode's images are made of, in the order of time."""
 
-    side_views: list[tuple[int, Picture]]
-    """Time [ns] and BGR picture."""
+    side_views: list[tuple[int, BgrImage]]
+    """Time [ns] and image."""
     observations: list[tuple[int, NDArray[np.float32], int]]
     """Time [ns], image (2, S, S), step index: only those that were acted on."""
     commands: list[tuple[int, Any]]
     executed: list[tuple[int, Any]]
 
 
-def load_frames(record: Path) -> EpisodeFrames:
-    """Read what is needed from a record."""
+def load_frames(recording: Path) -> EpisodeFrames:
+    """Read what is needed from a recording."""
     side, seen, commands, executed = [], {}, [], []
-    for item in read_record(record):
+    for item in read_recording(recording):
         message = item.message
         if item.topic == SIDE_VIEW_TOPIC:
-            picture = cv2.imdecode(np.frombuffer(bytes(message.data), np.uint8), cv2.IMREAD_COLOR)
-            if picture is not None:
-                side.append((item.log_time_ns, np.asarray(picture, dtype=np.uint8)))
+            drawn = cv2.imdecode(np.frombuffer(bytes(message.data), np.uint8), cv2.IMREAD_COLOR)
+            if drawn is not None:
+                side.append((item.log_time_ns, np.asarray(drawn, dtype=np.uint8)))
         elif item.topic == "observation":
             image = np.array(message.image, dtype=np.float32).reshape(
                 message.channels, message.height, message.width
@@ -61,22 +64,22 @@ def load_frames(record: Path) -> EpisodeFrames:
     return EpisodeFrames(side, used, commands, executed)
 
 
-def depth_picture(image: NDArray[np.float32], size: int = _PANEL) -> Picture:
-    """BGR picture of the depth channel: near is bright; a green frame while holding."""
+def depth_image(image: NDArray[np.float32], size: int = _PANEL) -> BgrImage:
+    """The depth channel as an image: near is bright; a green frame while holding."""
     depth = image[0]
     span = max(float(depth.max() - depth.min()), 1e-6)
     grey = (255 * (1 - (depth - depth.min()) / span)).astype(np.uint8)
-    picture = cv2.applyColorMap(
+    drawn = cv2.applyColorMap(
         cv2.resize(grey, (size, size), interpolation=cv2.INTER_NEAREST), cv2.COLORMAP_BONE
     )
     if image[1].max() > 0.5:
-        cv2.rectangle(picture, (0, 0), (size - 1, size - 1), _GREEN, 8)
-    return np.asarray(picture, dtype=np.uint8)
+        cv2.rectangle(drawn, (0, 0), (size - 1, size - 1), _GREEN, 8)
+    return np.asarray(drawn, dtype=np.uint8)
 
 
-def action_picture(command: Any, executed: Any | None, width: int, height: int) -> Picture:
-    """Bars of the asked step (blue) and, where it differs, of the executed one (red)."""
-    picture = np.full((height, width, 3), _PAPER, dtype=np.uint8)
+def action_bars(command: Any, executed: Any | None, width: int, height: int) -> BgrImage:
+    """Bars of the requested action (blue) and, where it differs, of the executed one (red)."""
+    drawn = np.full((height, width, 3), _PAPER, dtype=np.uint8)
     rows = [
         ("grip", command.gripper_closedness * 2 - 1, "open", "closed"),
         ("x", command.translation.x / 0.05, "-5 cm", "+5 cm"),
@@ -96,31 +99,31 @@ def action_picture(command: Any, executed: Any | None, width: int, height: int) 
     middle, reach = width // 2 + 20, width // 2 - 70
     for index, (name, value, low, high) in enumerate(rows):
         y = int((index + 0.6) * height / len(rows))
-        cv2.putText(picture, name, (8, y + 4), _FONT, 0.45, _INK, 1, cv2.LINE_AA)
-        cv2.line(picture, (middle - reach, y), (middle + reach, y), (215, 215, 210), 1)
-        cv2.line(picture, (middle, y - 9), (middle, y + 9), (180, 180, 180), 1)
+        cv2.putText(drawn, name, (8, y + 4), _FONT, 0.45, _INK, 1, cv2.LINE_AA)
+        cv2.line(drawn, (middle - reach, y), (middle + reach, y), (215, 215, 210), 1)
+        cv2.line(drawn, (middle, y - 9), (middle, y + 9), (180, 180, 180), 1)
         end = middle + int(np.clip(value, -1, 1) * reach)
-        cv2.rectangle(picture, (middle, y - 6), (end, y + 6), _BLUE, -1)
+        cv2.rectangle(drawn, (middle, y - 6), (end, y + 6), _BLUE, -1)
         if done is not None and abs(done[index] - value) > 0.02:
             cut = middle + int(np.clip(done[index], -1, 1) * reach)
-            cv2.line(picture, (cut, y - 9), (cut, y + 9), _RED, 3)
-        cv2.putText(picture, low, (middle - reach, y + 22), _FONT, 0.3, (150, 150, 150), 1)
-        cv2.putText(picture, high, (middle + reach - 34, y + 22), _FONT, 0.3, (150, 150, 150), 1)
-    return picture
+            cv2.line(drawn, (cut, y - 9), (cut, y + 9), _RED, 3)
+        cv2.putText(drawn, low, (middle - reach, y + 22), _FONT, 0.3, (150, 150, 150), 1)
+        cv2.putText(drawn, high, (middle + reach - 34, y + 22), _FONT, 0.3, (150, 150, 150), 1)
+    return drawn
 
 
-def video_frames(frames: EpisodeFrames, title: str) -> list[Picture]:
-    """One composed picture per side view; without side views, one per step."""
-    moments = frames.side_views or [
-        (time_ns, depth_picture(image, 480)) for time_ns, image, _ in frames.observations
+def video_frames(frames: EpisodeFrames, title: str) -> list[BgrImage]:
+    """One composed image per side view; without side views, one per step."""
+    timed = frames.side_views or [
+        (time_ns, depth_image(image, 480)) for time_ns, image, _ in frames.observations
     ]
     composed = []
-    for time_ns, side in moments:
+    for time_ns, side in timed:
         step = sum(1 for sent_ns, _ in frames.commands if sent_ns <= time_ns) - 1
         canvas = np.full((_SIDE[1] + 40, _SIDE[0] + _PANEL, 3), _PAPER, dtype=np.uint8)
         canvas[40:, : _SIDE[0]] = cv2.resize(side, _SIDE)
         if 0 <= step < len(frames.observations):
-            canvas[40 : 40 + _PANEL, _SIDE[0] :] = depth_picture(frames.observations[step][1])
+            canvas[40 : 40 + _PANEL, _SIDE[0] :] = depth_image(frames.observations[step][1])
             command = frames.commands[step][1]
             done = next(
                 (
@@ -130,7 +133,7 @@ def video_frames(frames: EpisodeFrames, title: str) -> list[Picture]:
                 ),
                 None,
             )
-            canvas[40 + _PANEL :, _SIDE[0] :] = action_picture(
+            canvas[40 + _PANEL :, _SIDE[0] :] = action_bars(
                 command, done, _PANEL, _SIDE[1] - _PANEL
             )
         label = f"{title}   step {max(step, 0) + 1 if step >= 0 else 0}"
@@ -139,21 +142,15 @@ def video_frames(frames: EpisodeFrames, title: str) -> list[Picture]:
     return composed
 
 
-def write_video(pictures: list[Picture], path: Path, rate_hz: float = 8.0) -> Path:
-    """An MP4 of the pictures."""
-    if not pictures:
-        raise ValueError("an episode without pictures makes no video")
-    height, width = pictures[0].shape[:2]
-    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"mp4v"), rate_hz, (width, height))
-    try:
-        for picture in pictures:
-            writer.write(picture)
-    finally:
-        writer.release()
-    return path
+def write_video(frames: EpisodeFrames, title: str, path: Path) -> Path | None:
+    """Write an MP4 (H.264) of an episode; None if nothing was recorded that could be shown."""
+    composed = video_frames(frames, title)
+    if not composed:
+        return None
+    return write_mp4(path, (frame[..., ::-1] for frame in composed), _VIDEO_HZ)
 
 
-def filmstrip(frames: EpisodeFrames, most: int = 8) -> Picture | None:
+def filmstrip(frames: EpisodeFrames, most: int = 8) -> BgrImage | None:
     """Side views over observations at a few steps, left to right; None without observations."""
     count = len(frames.observations)
     if count == 0:
@@ -162,7 +159,7 @@ def filmstrip(frames: EpisodeFrames, most: int = 8) -> Picture | None:
     columns = []
     for step in chosen:
         time_ns, image, index = frames.observations[step]
-        parts = [cv2.copyMakeBorder(depth_picture(image, 200), 2, 2, 2, 2, 0, value=_PAPER)]
+        parts = [cv2.copyMakeBorder(depth_image(image, 200), 2, 2, 2, 2, 0, value=_PAPER)]
         if frames.side_views:
             nearest = min(frames.side_views, key=lambda item: abs(item[0] - time_ns))[1]
             crop = nearest[90:400, 150:560] if nearest.shape[:2] == (480, 640) else nearest

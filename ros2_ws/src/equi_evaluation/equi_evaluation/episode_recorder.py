@@ -1,4 +1,4 @@
-"""The record of the running episode: opened and closed with it, fed by whatever topics bring.
+"""Records the running episode: opened and closed with it, fed by its topics.
 
 Between episodes nothing is recorded, and a topic that comes too often is thinned out.
 """
@@ -19,11 +19,11 @@ from equi_evaluation.recording import McapRecorder
 _JPEG_QUALITY = 85
 
 
-class PictureError(ValueError):
+class ImageFormatError(ValueError):
     """An image that cannot be recorded; says what it is and what is needed."""
 
 
-class EpisodeRecord:
+class EpisodeRecorder:
     """An MCAP file while an episode runs, nothing in between."""
 
     def __init__(self, types: Mapping[str, str], periods_ns: Mapping[str, int]) -> None:
@@ -44,7 +44,7 @@ class EpisodeRecord:
         return self._recorder is not None
 
     def start(self, path: Path) -> None:
-        """Open the record of an episode."""
+        """Open the recording of an episode."""
         recorder = McapRecorder(path)
         for topic, type_name in self._types.items():
             recorder.add_topic(topic, type_name, definition_of(type_name))
@@ -60,15 +60,15 @@ class EpisodeRecord:
         if self._recorder is not None:
             self._recorder.write(topic, data, now_ns)
 
-    def end(self, notes: Mapping[str, str]) -> None:
-        """Close the record; nothing happens if none is open."""
+    def end(self, metadata: Mapping[str, str]) -> None:
+        """Close the recording; nothing happens if none is open."""
         if self._recorder is not None:
             recorder, self._recorder = self._recorder, None
-            recorder.add_note("episode", dict(notes))
+            recorder.add_metadata("episode", dict(metadata))
             recorder.close()
 
 
-def rgb_picture(
+def rgb_image(
     encoding: str, shape: tuple[int, int], step: int, data: bytes | array[int]
 ) -> NDArray[np.uint8]:
     """The pixels (height, width, 3) of a ROS image.
@@ -80,20 +80,22 @@ def rgb_picture(
         data: the bytes.
 
     Raises:
-        PictureError: it is something else.
+        ImageFormatError: it is something else.
     """
     height, width = shape
     if encoding != "rgb8":
-        raise PictureError(f"is '{encoding}', only rgb8 is recorded; choose another --side-view")
+        raise ImageFormatError(
+            f"is '{encoding}', only rgb8 is recorded; choose another --side-view"
+        )
     values = np.frombuffer(data, np.uint8)
     if step < 3 * width or values.size != height * step:
-        raise PictureError(
+        raise ImageFormatError(
             f"has {values.size} bytes for {height} rows of {width} pixels with {step} bytes each"
         )
     return values.reshape(height, step)[:, : 3 * width].reshape(height, width, 3)
 
 
-def jpeg(rgb: NDArray[np.uint8]) -> bytes | None:
-    """A picture as JPEG; None if it cannot be coded."""
+def encode_jpeg(rgb: NDArray[np.uint8]) -> bytes | None:
+    """An image as JPEG; None if it cannot be encoded."""
     coded, data = cv2.imencode(".jpg", rgb[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
     return data.tobytes() if coded else None
