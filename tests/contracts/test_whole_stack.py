@@ -120,23 +120,25 @@ def test_an_episode_runs_from_cameras_to_motion_and_its_record_replays(
 
 def _check_record(record: Path, steps: int) -> None:
     """Each step: one observation, one command, one report, in this order; steps count upwards."""
-    from equi_evaluation.recording import read_record
+    from equi_evaluation.recording import read_recording
+    from equi_ros.stamps import nanoseconds
 
-    messages = [(m.topic, m.message) for m in read_record(record)]
+    messages = [(m.topic, m.message) for m in read_recording(record)]
     observations = {m.sequence: m for topic, m in messages if topic == "observation"}
     commands = [m for topic, m in messages if topic == "delta_command"]
     reports = [m for topic, m in messages if topic == "executed_command"]
     done = [report for report in reports if report.outcome != 2]
     assert [report.requested.step_index for report in done] == list(range(steps))
-    previous_end = 0
+    previous_end_ns = 0
     for command in commands:
         seen = observations[command.observation_sequence]
         assert (seen.episode_id, seen.step_index) == (command.episode_id, command.step_index)
-        taken = seen.header.stamp.sec * 10**9 + seen.header.stamp.nanosec
-        assert taken >= previous_end, "an image from before the end of the last step was used"
+        assert nanoseconds(seen.header.stamp) >= previous_end_ns, (
+            "an image from before the end of the last step was used"
+        )
         report = next(r for r in reports if r.requested.observation_sequence == seen.sequence)
         if report.outcome != 2:
-            previous_end = report.header.stamp.sec * 10**9 + report.header.stamp.nanosec
+            previous_end_ns = nanoseconds(report.header.stamp)
 
 
 def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
