@@ -1,4 +1,4 @@
-"""Where the arm waits while the cameras look at the table."""
+"""Clearance pose: where the arm waits while the clouds of the table are taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from equi_calibration.errors import CollectError
 from equi_core.motion.ur5_kinematics import HOME_RAD
 
 
-def test_the_parked_arm_leaves_the_table_in_view_and_is_reached_on_a_clear_way():
+def test_in_its_clearance_pose_the_arm_leaves_the_table_in_view_and_the_path_there_is_clear():
     cell = simulated_cell()
     joints = clearance_joints(cell)
     assert joints_are_clear(cell, joints)
@@ -27,5 +27,5 @@ def test_the_parked_arm_leaves_the_table_in_view_and_is_reached_on_a_clear_way()
 def test_boxes_without_room_for_the_arm_are_refused_by_name():
     cell = simulated_cell()
     narrow = dataclasses.replace(cell.collect, tcp_box=Box((1.5, 1.5, 0.1), (1.6, 1.6, 0.2)))
-    with pytest.raises(CollectError, match="no place was found"):
+    with pytest.raises(CollectError, match="no clearance pose was found"):
         clearance_joints(dataclasses.replace(cell, collect=narrow))

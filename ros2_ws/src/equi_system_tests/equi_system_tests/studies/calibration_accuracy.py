@@ -1,7 +1,7 @@
 """`equi-bench calibration`: accuracy of the whole procedure against known truth, over seeds.
 
-Each seed is a simulated cell whose cameras stand 5 cm and 5 degrees from where its file says. The
-dataset is rendered with the errors of real images, depths and robots, then solved and judged. The
+Each seed is a simulated cell whose cameras are 5 cm and 5 degrees off its file. The
+dataset is rendered with the errors of real images, depths and robots, then solved and checked. The
 fused image of the task is compared with the training renderer's before (cameras where the file says
 they were mounted) and after (as perception reads the written calibration).
 
@@ -32,8 +32,8 @@ from equi_calibration.synthetic.recording import make_dataset
 from equi_core.cell_file import find_project_root
 from equi_rl.envs import make_env
 from equi_system_tests.studies.fused_camera import (
-    Eye,
-    FusedEye,
+    CalibratedCamera,
+    FusedCamera,
     ImageError,
     mean_error,
     pose_scene,
@@ -51,12 +51,12 @@ class SeedResult:
     """Per camera."""
     passed: bool
     before: ImageError | None
-    """Of the fused image; None if it was not looked at."""
+    """Of the fused image; None if it was not computed."""
     after: ImageError | None
 
 
 def run(options: list[str]) -> dict[str, object]:
-    """Run it; prints a table and returns plain figures."""
+    """Run it; prints a table and returns the metrics."""
     summary, _, example = (__doc__ or "").partition("Example:")
     parser = argparse.ArgumentParser(
         prog="equi-bench calibration", description=summary, epilog=f"Example:{example}"
@@ -75,10 +75,10 @@ def run(options: list[str]) -> dict[str, object]:
     }
     console = Console()
     console.print(_table(results))
-    figures = _figures(list(results.values()))
+    metrics = _metrics(list(results.values()))
     if parsed.scenes:
         console.print(_image_table(results))
-    return {"seeds": parsed.seeds, **figures}
+    return {"seeds": parsed.seeds, **metrics}
 
 
 def run_seed(
@@ -88,7 +88,7 @@ def run_seed(
     poses: int | None = None,
     scenes: int = 0,
 ) -> SeedResult:
-    """Collect, solve and judge one simulated cell; then look through it at so many scenes."""
+    """Collect, solve and check one simulated cell; then compare fused images of so many scenes."""
     with tempfile.TemporaryDirectory() as folder:
         dataset, simulated = make_dataset(
             Path(folder) / "dataset", cell, seed, imperfections, poses=poses
@@ -118,16 +118,16 @@ def run_seed(
 def image_error(
     simulated: SimulatedCell, base_from_points: Mapping[str, FloatArray], scenes: int
 ) -> ImageError:
-    """Of the fused image through the cell's true cameras, placed by the given poses (4, 4)."""
-    eyes = [
-        Eye(camera.depth_camera, base_from_points[name])
+    """Of the fused image of the cell's true cameras, with points transformed by poses (4, 4)."""
+    cameras = [
+        CalibratedCamera(camera.depth_camera, base_from_points[name])
         for name, camera in simulated.cameras.items()
     ]
     env = make_env(TASK)
     errors = []
     for index in range(scenes):
         pose_scene(env, index)
-        errors.append(FusedEye(env.world, eyes, env.contract.image).image_error())
+        errors.append(FusedCamera(env.world, cameras, env.contract.image).image_error())
     env.close()
     return mean_error(errors)
 
@@ -161,9 +161,9 @@ def _image_table(results: Mapping[int, SeedResult]) -> Table:
     return table
 
 
-def _figures(results: list[SeedResult]) -> dict[str, object]:
+def _metrics(results: list[SeedResult]) -> dict[str, object]:
     errors = [error for result in results for error in result.errors.values()]
-    figures: dict[str, object] = {
+    metrics: dict[str, object] = {
         "cameras": len(errors),
         "worst_position_mm": max(error.position_mm for error in errors),
         "median_position_mm": float(np.median([error.position_mm for error in errors])),
@@ -178,7 +178,7 @@ def _figures(results: list[SeedResult]) -> dict[str, object]:
         found = [error for result in results if (error := getattr(result, name)) is not None]
         if found:
             mean = mean_error(found)
-            figures[f"{name}_image_error_mm"] = mean.flat_mm
-            figures[f"{name}_image_wrong_share"] = mean.wrong_share
-            figures[f"{name}_worst_image_error_mm"] = max(error.flat_mm for error in found)
-    return figures
+            metrics[f"{name}_image_error_mm"] = mean.flat_mm
+            metrics[f"{name}_image_wrong_share"] = mean.wrong_share
+            metrics[f"{name}_worst_image_error_mm"] = max(error.flat_mm for error in found)
+    return metrics

@@ -1,7 +1,7 @@
-"""What the policy would see through two cameras that stand elsewhere than their file says.
+"""The observation through two cameras whose true poses differ from the calibrated ones.
 
-The simulated world is looked at from the true poses; the clouds are placed by the poses that
-perception believes in, and fused, repaired and drawn by the functions that the robot runs.
+The simulated world is rendered from the true poses; the clouds are transformed by the calibrated
+poses and become an observation by the same `ObservationBuilder` as on the robot.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _WRONG_M = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Eye:
-    """A camera where it really stands, and where perception believes that it stands."""
+class CalibratedCamera:
+    """A camera at its true pose, and the pose that the calibration states."""
 
     camera: DepthCamera
     base_from_points: FloatArray
-    """(4, 4) by which perception places its raw points, depth correction included."""
+    """(4, 4) by which perception transforms its raw points, depth correction included."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class ImageError:
     """Share of all pixels that are off by more than 10 mm."""
 
 
-class FusedEye:
-    """Looks at a world through all cameras of a cell."""
+class FusedCamera:
+    """All cameras of a cell, fused to the observation of a world."""
 
-    def __init__(self, world: World, eyes: Sequence[Eye], image: ImageSpec) -> None:
+    def __init__(self, world: World, cameras: Sequence[CalibratedCamera], image: ImageSpec) -> None:
         self._world = world
-        self._eyes = {eye.camera.spec.name: eye for eye in eyes}
+        self._cameras = {item.camera.spec.name: item for item in cameras}
         self._image = image
 
     def heights(self) -> FloatImage:
@@ -94,10 +94,10 @@ class FusedEye:
 
     def _fused(self, config: FusionConfig) -> FusedObservation:
         shapes, state = self._world.shapes(with_robot=True), self._world.get_state()
-        poses = {name: eye.base_from_points for name, eye in self._eyes.items()}
+        poses = {name: item.base_from_points for name, item in self._cameras.items()}
         clouds = {
-            name: cloud_of(eye.camera.spec, eye.camera.capture(shapes, with_colour=False))
-            for name, eye in self._eyes.items()
+            name: cloud_of(item.camera.spec, item.camera.capture(shapes, with_colour=False))
+            for name, item in self._cameras.items()
         }
         joints, _ = self._world.arm.measured()
         robot = RobotPose(
@@ -107,11 +107,11 @@ class FusedEye:
         return builder.build(clouds, robot, state.scene.goal_xy_m)
 
 
-def displaced_eyes(rig: CameraRig, seed: int) -> list[Eye]:
+def displaced_cameras(rig: CameraRig, seed: int) -> list[CalibratedCamera]:
     """The cameras of a rig, displaced as it says, while the calibration stays nominal."""
     wrong = dataclasses.replace(rig.miscalibration, seed=seed)
     return [
-        Eye(
+        CalibratedCamera(
             DepthCamera(
                 spec, rig.noise, wrong.true_pose(spec.base_from_camera, spec.name), seed=seed
             ),

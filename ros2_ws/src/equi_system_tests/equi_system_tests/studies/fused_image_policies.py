@@ -1,7 +1,7 @@
-"""Who picks blocks by what the fused image shows: a trained policy, or an expert that looks.
+"""Policies that act on the fused image: a trained policy, or a scripted expert.
 
-The scripted expert knows where everything is, so its success would not depend on any camera. Here
-it is told only what the fused image shows: it finds the blocks there, as a policy has to.
+The expert of training is given the true state, so its success would not depend on any camera. Here
+it gets only what the fused image shows: it detects the blocks there, as a policy has to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from equi_policy.deployed_policy import DeployedPolicy
 from equi_rl.envs.base import HiddenPropertyEnv
 from equi_rl.experts import ExpertConfig, make_expert
 from equi_rl.sim.scene import SceneObject, WorldState
-from equi_system_tests.studies.fused_camera import FusedEye
+from equi_system_tests.studies.fused_camera import FusedCamera
 
 FloatImage = NDArray[np.float32]
 Action = NDArray[np.float32]
@@ -29,7 +29,7 @@ _BLOCK_TOP_M = 0.025
 """Pixels higher than this belong to a block."""
 _FEWEST_PIXELS = 20
 _FIRST_REACH_M = 0.06
-"""The first look may be off by the whole displacement ..."""
+"""The first detection may be off by the whole displacement ..."""
 _LATER_REACH_M = 0.03
 """... later ones follow the block."""
 
@@ -39,23 +39,23 @@ class Actor(Protocol):
 
     @property
     def name(self) -> str:
-        """For tables and pictures."""
+        """For tables and plots."""
 
     @property
     def contract(self) -> PolicyContract:
         """Image, action and workspace."""
 
-    def begin(self, env: HiddenPropertyEnv, eye: FusedEye, seed: int) -> None:
+    def begin(self, env: HiddenPropertyEnv, camera: FusedCamera, seed: int) -> None:
         """A new episode."""
 
     def act(self) -> Action:
-        """The next action (5,), from a fresh look."""
+        """The next action (5,), from a new observation."""
 
     def executed(self, action: Action) -> None:
         """What the robot really did of it."""
 
 
-class LookingPolicy:
+class FusedImagePolicy:
     """An exported policy; its observation is the fused image."""
 
     def __init__(self, folder: Path) -> None:
@@ -63,19 +63,19 @@ class LookingPolicy:
         self.contract = self._policy.contract
         self.name = f"policy {self.contract.task}"
         self._state: Any = self._policy.initial_state()
-        self._eye: FusedEye | None = None
+        self._camera: FusedCamera | None = None
 
-    def begin(self, env: HiddenPropertyEnv, eye: FusedEye, seed: int) -> None:
+    def begin(self, env: HiddenPropertyEnv, camera: FusedCamera, seed: int) -> None:
         """Forget the last episode."""
         del env, seed
-        self._eye = eye
+        self._camera = camera
         self._state = self._policy.initial_state()
 
     def act(self) -> Action:
         """The policy's mean action."""
-        if self._eye is None:
+        if self._camera is None:
             raise RuntimeError("begin() an episode before act()")
-        action, self._state = self._policy.act(self._eye.observation(), self._state)
+        action, self._state = self._policy.act(self._camera.observation(), self._state)
         return action
 
     def executed(self, action: Action) -> None:
@@ -83,8 +83,8 @@ class LookingPolicy:
         self._state = self._state.with_executed(action)
 
 
-class LookingExpert:
-    """The scripted expert, told only what the fused image shows."""
+class FusedImageExpert:
+    """The scripted expert, given only what the fused image shows."""
 
     name = "expert that finds the blocks in the image"
 
@@ -93,28 +93,28 @@ class LookingExpert:
         self._expert = make_expert(TASK, self.contract, ExpertConfig())
         self._known: tuple[SceneObject, ...] = ()
         self._env: HiddenPropertyEnv | None = None
-        self._eye: FusedEye | None = None
+        self._camera: FusedCamera | None = None
         self._memory: Any = None
         self._rng = np.random.default_rng(0)
 
-    def begin(self, env: HiddenPropertyEnv, eye: FusedEye, seed: int) -> None:
-        """Nothing is known before the first look."""
-        self._env, self._eye = env, eye
+    def begin(self, env: HiddenPropertyEnv, camera: FusedCamera, seed: int) -> None:
+        """Nothing is known before the first observation."""
+        self._env, self._camera = env, camera
         self._known, self._memory = (), None
         self._rng = np.random.default_rng(seed)
 
     def act(self) -> Action:
-        """The expert's action for the scene as it looks."""
-        if self._env is None or self._eye is None:
+        """The expert's action for the scene as observed."""
+        if self._env is None or self._camera is None:
             raise RuntimeError("begin() an episode before act()")
-        state = self._perceived(self._env.state(), self._eye.heights())
+        state = self._perceived(self._env.state(), self._camera.heights())
         if self._memory is None:
             self._memory = self._expert.start(state, self._rng)
         action, self._memory = self._expert.act(state, self._memory)
         return np.asarray(action, dtype=np.float32)
 
     def executed(self, action: Action) -> None:
-        """The expert looks at the scene, not at what was executed."""
+        """The expert acts on the scene, not on what was executed."""
 
     def _perceived(self, state: WorldState, height_m: FloatImage) -> WorldState:
         """The state with the blocks where the image shows them.
@@ -122,7 +122,7 @@ class LookingExpert:
         A block out of view or under the gripper stays where it was last seen; one that is held is
         between the fingers.
         """
-        found = blocks_in(height_m, state.tcp_position_m, self.contract.image)
+        found = detect_blocks(height_m, state.tcp_position_m, self.contract.image)
         reach = _LATER_REACH_M if self._known else _FIRST_REACH_M
         placed = []
         for index, item in enumerate(self._known or state.scene.objects):
@@ -140,13 +140,13 @@ class LookingExpert:
         )
 
 
-def blocks_in(
+def detect_blocks(
     height_m: FloatImage, tcp_position_m: tuple[float, float, float], image: ImageSpec
 ) -> list[tuple[float, float, float]]:
-    """Places x, y [m] and yaw [rad] of raised regions of a height image (S, S)."""
+    """Positions x, y [m] and yaw [rad] of raised regions of a height image (S, S)."""
     raised = (height_m > _BLOCK_TOP_M).astype(np.uint8)
     count, labels = cv2.connectedComponents(raised)
-    places = []
+    blocks = []
     for label in range(1, count):
         rows, columns = np.nonzero(labels == label)
         if len(rows) < _FEWEST_PIXELS:
@@ -155,11 +155,11 @@ def blocks_in(
             np.column_stack([rows, columns]).astype(np.float32)
         )
         middle = (image.size_px - 1) / 2
-        places.append(
+        blocks.append(
             (
                 tcp_position_m[0] + (row - middle) * image.pixel_m,
                 tcp_position_m[1] + (column - middle) * image.pixel_m,
                 float(np.radians(angle_deg)),
             )
         )
-    return places
+    return blocks

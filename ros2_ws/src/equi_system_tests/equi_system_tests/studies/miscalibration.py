@@ -3,9 +3,9 @@
 Each camera is displaced by a given distance in a direction drawn anew for every episode, while the
 calibration stays. Measured on the fused image: its error against the training renderer. Measured on
 the task: success of a policy that sees that image (or, with --expert, of the scripted expert that
-has to find the blocks in it). This sets the limits in the cell file.
+has to detect the blocks in it). This sets the limits in the cell file.
 
-Example: equi-bench miscalibration --policy models/block_picking --episodes 50 --picture curve.png
+Example: equi-bench miscalibration --policy models/block_picking --episodes 50 --plot curve.png
 """
 
 from __future__ import annotations
@@ -31,13 +31,18 @@ from equi_core.observation.image import ObservationError
 from equi_core.statistics import SuccessRate
 from equi_rl.envs import make_env
 from equi_system_tests.studies.fused_camera import (
-    FusedEye,
+    FusedCamera,
     ImageError,
-    displaced_eyes,
+    displaced_cameras,
     mean_error,
     pose_scene,
 )
-from equi_system_tests.studies.fused_image_policies import TASK, Actor, LookingExpert, LookingPolicy
+from equi_system_tests.studies.fused_image_policies import (
+    TASK,
+    Actor,
+    FusedImageExpert,
+    FusedImagePolicy,
+)
 
 _FIRST_SEED = 10_000
 """Scenes that neither training nor its evaluation draws."""
@@ -76,8 +81,8 @@ def success_count(
     successes = 0
     for seed in range(_FIRST_SEED, _FIRST_SEED + episodes):
         env.reset(seed=seed)
-        eye = FusedEye(env.world, displaced_eyes(rig, seed), actor.contract.image)
-        actor.begin(env, eye, seed)
+        camera = FusedCamera(env.world, displaced_cameras(rig, seed), actor.contract.image)
+        actor.begin(env, camera, seed)
         done = success = False
         while not done:
             try:
@@ -100,16 +105,16 @@ def image_error(displacement_mm: float, scenes: int) -> ImageError:
     errors = []
     for seed in range(_FIRST_SEED, _FIRST_SEED + scenes):
         pose_scene(env, seed)
-        eyes = displaced_eyes(displaced_rig(displacement_mm), seed)
-        errors.append(FusedEye(env.world, eyes, env.contract.image).image_error())
+        cameras = displaced_cameras(displaced_rig(displacement_mm), seed)
+        errors.append(FusedCamera(env.world, cameras, env.contract.image).image_error())
     env.close()
     return mean_error(errors)
 
 
 def run(options: list[str]) -> dict[str, object]:
-    """Run it; prints a table and returns plain figures."""
+    """Run it; prints a table and returns the metrics."""
     parsed = _parse(options)
-    actor: Actor = LookingExpert() if parsed.expert else LookingPolicy(parsed.policy)
+    actor: Actor = FusedImageExpert() if parsed.expert else FusedImagePolicy(parsed.policy)
     levels = []
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("episodes", total=parsed.episodes * len(parsed.levels_mm))
@@ -141,8 +146,8 @@ def run(options: list[str]) -> dict[str, object]:
             f"{level.image_wrong_share:.3f}",
         )
     Console().print(table)
-    if parsed.picture is not None:
-        curve(levels, actor.name).savefig(parsed.picture, dpi=110)
+    if parsed.plot is not None:
+        curve(levels, actor.name).savefig(parsed.plot, dpi=110)
     return {"actor": actor.name, "levels": [dataclasses.asdict(level) for level in levels]}
 
 
@@ -186,8 +191,10 @@ def _parse(options: list[str]) -> argparse.Namespace:
     parser.add_argument("--episodes", type=int, default=50)
     parser.add_argument("--scenes", type=int, default=20, help="for the error of the image")
     parser.add_argument("--policy", type=Path, default=None, help="folder; models/block_picking")
-    parser.add_argument("--expert", action="store_true", help="the expert that looks, no policy")
-    parser.add_argument("--picture", type=Path, default=None, help="write the curve as PNG")
+    parser.add_argument(
+        "--expert", action="store_true", help="the scripted expert on the fused image, no policy"
+    )
+    parser.add_argument("--plot", type=Path, default=None, help="write the curve as PNG")
     parsed = parser.parse_args(options)
     if parsed.episodes < 1 or parsed.scenes < 1 or min(parsed.levels_mm) < 0:
         parser.error("--episodes and --scenes must be at least 1, --levels-mm not negative")

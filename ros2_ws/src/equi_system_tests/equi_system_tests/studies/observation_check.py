@@ -1,9 +1,9 @@
 """`equi-bench observation`: fused image of the two side cameras against the training renderer.
 
 Draws scenes and gripper poses at random (open, closing and holding; over the table and low at an
-object), looks at each with both simulated cameras, fuses as the robot does, and compares with the
+object), renders each with both simulated cameras, fuses as the robot does, and compares with the
 image that training draws of the same scene. Once with exact cameras, once with the default errors
-(noise, missing pixels, miscalibration). `--picture` writes examples side by side.
+(noise, missing pixels, miscalibration). `--image` writes examples side by side.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from equi_calibration.synthetic.depth_camera import cloud_of
 from equi_cell_sim.camera_model import CameraRig, Miscalibration
-from equi_cell_sim.depth_camera import DepthCamera, points_of
+from equi_cell_sim.depth_camera import DepthCamera
 from equi_core.contract import PolicyContract
 from equi_core.observation.builder import ObservationBuilder, RobotPose
 from equi_core.observation.image import compose_observation
@@ -88,19 +89,7 @@ class ObservationCheck:
         for spec in rig.cameras:
             pose = rig.miscalibration.true_pose(spec.base_from_camera, spec.name)
             camera = DepthCamera(spec, rig.noise, pose, seed=index)
-            frame = camera.capture(shapes, with_colour=False)
-            points = np.empty((frame.depth_units.size, 4), dtype=np.float32)
-            count = points_of(
-                frame.depth_units,
-                frame.unit_m,
-                spec.focal_px,
-                *spec.centre_px,
-                False,
-                4,
-                frame.colour,
-                points,
-            )
-            clouds[spec.name] = points[:count]
+            clouds[spec.name] = cloud_of(spec, camera.capture(shapes, with_colour=False))
         joints, _ = world.arm.measured()
         robot = RobotPose(tuple(joints), tcp, yaw, state.scene.opening, state.holding)
         goal = state.scene.goal_xy_m
@@ -161,7 +150,7 @@ def run(options: list[str]) -> dict[str, object]:
         "unseen",
     ):
         table.add_column(column, justify="left" if column == "cameras" else "right")
-    figures: dict[str, object] = {"task": parsed.task, "scenes": parsed.scenes}
+    metrics: dict[str, object] = {"task": parsed.task, "scenes": parsed.scenes}
     for name, rig in rigs.items():
         check = ObservationCheck(parsed.task, rig, parsed.seed)
         results = [check.compare(i) for i in track(range(parsed.scenes), f"{name} cameras")]
@@ -175,15 +164,15 @@ def run(options: list[str]) -> dict[str, object]:
             f"{row['wrong_fraction']:.2%}",
             f"{row['unseen_fraction']:.2%}",
         )
-        figures |= {f"{name}_{key}": round(value, 5) for key, value in row.items()}
-        if parsed.picture and name == "default":
-            write_picture(results, parsed.picture)
+        metrics |= {f"{name}_{key}": round(value, 5) for key, value in row.items()}
+        if parsed.image and name == "default":
+            write_image(results, parsed.image)
     Console(stderr=True).print(table)
-    return figures
+    return metrics
 
 
 def summary(results: list[Comparison]) -> dict[str, float]:
-    """Error figures over all pixels of all scenes."""
+    """Error metrics over all pixels of all scenes."""
     errors = np.array([item.error_m for item in results])
     flat = np.array([item.away_from_edges for item in results])
     return {
@@ -195,7 +184,7 @@ def summary(results: list[Comparison]) -> dict[str, float]:
     }
 
 
-def write_picture(results: list[Comparison], path: Path, count: int = 4) -> None:
+def write_image(results: list[Comparison], path: Path, count: int = 4) -> None:
     """Training image, fused image and their difference (black 0, white 30 mm) of a few scenes."""
     rows = []
     for item in results[:count]:
@@ -208,25 +197,25 @@ def write_picture(results: list[Comparison], path: Path, count: int = 4) -> None
         panels = [grey(item.true[0]), grey(item.fused[0]), difference]
         big = [np.kron(p, np.ones((3, 3), dtype=np.uint8)) for p in panels]
         rows.append(np.hstack([np.pad(b, 4, constant_values=255) for b in big]))
-    picture = np.vstack(rows)
-    header = np.full((34, picture.shape[1]), 255, dtype=np.uint8)
+    grid = np.vstack(rows)
+    header = np.full((34, grid.shape[1]), 255, dtype=np.uint8)
     for index, text in enumerate(("training", "fused, two cameras", "difference, white 30 mm")):
-        place = (8 + index * 260, 23)
-        cv2.putText(header, text, place, cv2.FONT_HERSHEY_SIMPLEX, 0.55, (30,), 1, cv2.LINE_AA)
+        corner = (8 + index * 260, 23)
+        cv2.putText(header, text, corner, cv2.FONT_HERSHEY_SIMPLEX, 0.55, (30,), 1, cv2.LINE_AA)
     path.parent.mkdir(parents=True, exist_ok=True)
-    cv2.imwrite(str(path), np.vstack([header, picture]))
+    cv2.imwrite(str(path), np.vstack([header, grid]))
 
 
 def _parse(options: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="equi-bench observation",
         description="Compare fused and training images. Example: equi-bench observation "
-        "--scenes 100 --picture observation.png",
+        "--scenes 100 --image observation.png",
     )
     parser.add_argument("--task", default="block_picking", choices=TASKS)
     parser.add_argument("--scenes", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--picture", type=Path, default=None, help="PNG with a few scenes")
+    parser.add_argument("--image", type=Path, default=None, help="PNG with a few scenes")
     parsed = parser.parse_args(options)
     if parsed.scenes < 1:
         parser.error(f"--scenes {parsed.scenes}: at least 1")
