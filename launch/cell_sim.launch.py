@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The simulated cell alone: emulated UR5 and gripper, two depth cameras, scene and referee.
 
 ros2 launch equi_policy cell_sim.launch.py task:=block_picking

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The robot driver alone; it connects and waits to be activated.
 
 ros2 launch equi_policy control.launch.py cell:=lab model:=models/block_picking

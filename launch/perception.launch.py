@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Perception alone: clouds and robot state in, observations out.
 
 ros2 launch equi_policy perception.launch.py cell:=sim model:=models/block_picking

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The policy alone: observations in, commands out; offers the RunEpisode action.
 
 ros2 launch equi_policy policy.launch.py model:=models/block_picking cell:=sim

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Everything: cameras to motion, in the simulated cell or on the robot.
 
 ros2 launch equi_policy sim2real.launch.py                                  # simulated cell

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fixtures that every test may use; what they are made of lies in tests/fixtures.
 
 def test_the_pair_talks(ros_launch, ros_probe):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Camera calibration of the robot cell: collect a dataset, solve it, and say PASS or FAIL.
 
 Folders and modules, from the bottom to the top; each imports only those above it in this list:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The cell's calibration settings: which cameras, which board, where it is held, and the limits.
 
 They are the block `equi_calibrate` of the cell file (`launch/cells/<cell>.yaml`); serial numbers,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-calibrate`: the commands of the calibration procedure."""
 
 from __future__ import annotations

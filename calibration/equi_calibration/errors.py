@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What can be wrong with a calibration, as types: each names the fault and what to do about it."""
 
 from __future__ import annotations

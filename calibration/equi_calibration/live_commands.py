@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Commands that need a running cell: collect, quick check, latency. Thin by intention."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Commands that need files only: print a board, simulate, solve, check. Thin by intention."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the commands find cell files and put results."""
 
 from __future__ import annotations

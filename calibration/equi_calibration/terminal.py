@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the commands show in the terminal: poses collected, verdict tables, delays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draws the import graph, between our packages and inside equi_rl: `make graph`.
 
 An arrow goes from the importer down to what it imports. Grey arrows are implied by black ones;

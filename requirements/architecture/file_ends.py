@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Takes blanks from the ends of lines and ends files with one newline; exit code 1 if it had to.
 
 python requirements/architecture/file_ends.py FILE ...

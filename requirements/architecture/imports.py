@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The import graph of our packages, computed from the import statements of their sources.
 
 Every statement counts, wherever it is in a file: inside functions and `TYPE_CHECKING` blocks too.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The law of direction: who may import what. Data first, then the check that reads it.
 
 A package may import itself and what `MAY_IMPORT` names for it; a longer name adds to a shorter one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Puts the SPDX licence line first into Python files that lack it; exit code 1 if it had to.
 
 python requirements/architecture/licence_lines.py FILE ...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How large the tree is: lines per package, size of its modules, modules per folder: `make sizes`.
 
 python requirements/architecture/sizes.py [ROOT]     another checkout, to compare with

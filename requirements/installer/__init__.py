@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """The installer. Standard library only: this runs before anything is installed."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Running the commands of a step: output to a log, signs of life, causes of failure explained."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Sends one of our messages to another process and back over DDS; run by the doctor.
 
 python requirements/installer/dds_probe.py          prints the time of the round trip

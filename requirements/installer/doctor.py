@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checks the environment line by line and says how to repair what fails: `make doctor`.
 
 Standard library only, so that it runs where nothing else does. Exit code 1 if anything failed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Brings a checkout from nothing to a working environment: `make setup`.
 
 Run by the system's Python with the standard library alone. Every step leaves a stamp when it has

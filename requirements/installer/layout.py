@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the installer puts things, what it may be asked for, and how it fails."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The virtual environment: made once, recognised when half-finished, repaired after a kill."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where ROS 2 comes from: a sourced installation, otherwise wheels that need one repair."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Remembering what is done: one stamp per finished step, keyed by a hash of the step's inputs."""
 
 from __future__ import annotations

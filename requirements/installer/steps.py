@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The steps of setup in order: what each one does, depends on, and how it is known to be done."""
 
 from __future__ import annotations

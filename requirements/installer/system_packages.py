@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The Debian packages and the compilers that everything else needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Our own packages: installed for plain Python, and built by colcon for ROS."""
 
 from __future__ import annotations

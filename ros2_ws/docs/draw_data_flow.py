@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draws the data-flow figure of the README: data_flow.svg beside this file.
 
 python ros2_ws/docs/draw_data_flow.py              writes the SVG

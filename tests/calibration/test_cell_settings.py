@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The calibration block of cell files: strict, and the shipped ones are sound."""
 
 from __future__ import annotations

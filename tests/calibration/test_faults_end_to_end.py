@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Faults of a cell, from rendered images to the verdict, by the commands that a user types."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law 8 inside equi_calibration: imports have one direction, and solvers know no devices.
 
 What the package as a whole may import is in tests/contracts/test_layering.py.

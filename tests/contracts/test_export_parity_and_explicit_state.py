@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Laws: the deployed policy is the training actor, and all of its memory is in the state.
 
 Checked on exported files of full-size and small networks, for every group and squash that can be

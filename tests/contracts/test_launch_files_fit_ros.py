@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: the launch files say nothing that ROS's own launch would not understand.
 
 They must run under the `launch` of this project and under ROS's. The table below was made from the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law 8: layers. Imports have one direction, between packages and inside equi_rl.
 
 The law is data in requirements/architecture/law.py; the imports are read from the sources.

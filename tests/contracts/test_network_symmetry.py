@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: symmetry of the networks, for every element, through 50 steps of memory.
 
 C4 and D4 are exact to rounding. C8 and D8 contain turns by 45 degrees, which no pixel grid can

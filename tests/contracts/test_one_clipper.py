@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: two actions, two uses. Training and robot execute the same part of a requested action.
 
 The environment steps a real world; the driver's step runner gets the same requests with the arm

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: one observation. What the robot's cameras fuse is what training draws of the same scene."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: whatever arrives, the commanded pose stays in the box and under the caps, with reasons.
 
 Hostile sequences (not finite, huge, malformed, stale, from the future, repeated, flooding) go

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: a shipped policy stays the policy that was measured.
 
 `stored/shipped_policy_actions.npz` holds the first steps of one episode per task: what the policy

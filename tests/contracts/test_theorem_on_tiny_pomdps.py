@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The theorem behind the networks, on POMDPs small enough to be solved exactly.
 
 If transition, reward, observation and initial belief are invariant under a group, then the optimal

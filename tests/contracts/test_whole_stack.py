@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The whole graph, launched as a user launches it: an episode, and the faults around perception.
 
 Real nodes, DDS, ur_rtde and physics; faults are injected while it runs. Slow: `make test-slow`.

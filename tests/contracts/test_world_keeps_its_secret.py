@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: nothing that can be observed before an interaction tells movable from immovable.
 
 Exchanging which object is movable changes no bit of the first observation, nor of any later one as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: one observation, and the executed action.
 
 Heights and a point cloud of the same heights give the same image; the action that an environment

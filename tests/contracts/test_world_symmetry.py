@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: the world is symmetric. Turning the scene turns observation, transition, reward and start.
 
 The first observation turns exactly. What follows turns within the tolerances below, which are what

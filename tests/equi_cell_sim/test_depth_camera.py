@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the simulated cameras: exact without noise, with it wrong as stereo is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the ground truth: training's scenes and success, plain data in between."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The simulator draws what other packages offer, without importing them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of contact in the emulated cell: what is held stays held, what slips is slow."""
 
 from __future__ import annotations

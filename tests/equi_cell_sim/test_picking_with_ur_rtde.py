@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A script that knows nothing of our driver picks a block in the emulated cell.
 
 It uses the ur_rtde library and the gripper's text port alone, as any third-party program would.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the scene file: whole scenes or none, restarts noticed, costs nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The driver node over real ROS: topics, services and the action, on the emulated robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the action: what the numbers of a policy vector mean."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of `equi-bench`: it runs what packages register and ends with one JSON line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of calibration files: exact round trip, strict reading, refusals that say why."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of cell files: ROS parameter files with one shared block; mistakes are named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the policy contract: strict JSON, typed errors that name the field."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of equi_core.geometry: transforms, yaw, and the UR controller's frames."""
 
 from __future__ import annotations

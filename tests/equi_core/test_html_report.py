@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reports: every value is escaped, nothing is left out silently, nothing is fetched."""
 
 import re

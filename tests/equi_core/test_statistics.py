@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of success rates with Wilson intervals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the clipper: what is executed of a requested step, and why it differs."""
 
 from __future__ import annotations

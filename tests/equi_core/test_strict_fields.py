@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the strict reader: what it builds, and what it says when it refuses."""
 
 from __future__ import annotations

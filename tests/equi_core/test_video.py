@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Videos are H.264 in yuv420p, the one MP4 that every browser plays."""
 
 from pathlib import Path

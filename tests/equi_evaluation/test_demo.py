@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The demonstration keeps to itself: it must never meet a robot that also runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of what is kept of a running episode: the referee's word, latencies, messages."""
 
 from __future__ import annotations

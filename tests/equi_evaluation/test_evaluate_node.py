@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Stopping the evaluator stops the arm: whatever ends it, the running episode is cancelled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the evaluation loop: asks for scenes, keeps what happened, knows when to stop.
 
 The episodes are run by a stand-in, so neither ROS nor a cell is needed.

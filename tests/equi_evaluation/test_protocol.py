@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the protocol: seeds in order, halves by what was tried first, resumable."""
 
 from __future__ import annotations

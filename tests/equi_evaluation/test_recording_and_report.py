@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of recordings and report: bytes go in and come out, and the page is one file."""
 
 from __future__ import annotations

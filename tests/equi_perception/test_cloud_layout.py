@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of cloud decoding: every layout gives the same points; RealSense's is a view."""
 
 from __future__ import annotations

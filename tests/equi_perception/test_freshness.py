@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of freshness: what is fused belongs together; what is missing is named."""
 
 from __future__ import annotations

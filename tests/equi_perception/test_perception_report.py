@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of what perception reports: no chatter, and metrics under stable names."""
 
 from __future__ import annotations

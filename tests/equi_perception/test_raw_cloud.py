@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the raw reader: what ROS serialises is what it reads, without a copy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the warm-up: whatever is compiled, is compiled before the first cloud comes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The robot's policy runner: start-up refusals, explicit state, and no foreign code."""
 
 from __future__ import annotations

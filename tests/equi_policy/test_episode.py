@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of how episodes end: one reason, the gravest first."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The RunEpisode action over real ROS, with a referee that never answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: a recorded episode replays bit by bit; another model is noticed."""
 
 from __future__ import annotations

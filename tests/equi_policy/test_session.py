@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: state is explicit. It advances once per step, on the right observation only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Law: a cell file is a ROS parameter file, and every parameter in it is one that its node has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Stamps, diagnostics, QoS and parameters: the small parts that every node shares."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The main function of a node: what its exit code says, and that it cleans up on the way out."""
 
 from __future__ import annotations

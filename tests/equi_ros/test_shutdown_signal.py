@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A signal interrupts at once; while signals are deferred, only at a safe place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rows of the fault table that failed during a scheduler stall are run again, and say so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fault table with the driver's strict defaults, as `equi-faults` runs it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Gaps in the servo stream, and which of them a scheduler stall explains."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Processes are started as `python -m some.module`: every such name is a module that exists."""
 
 from __future__ import annotations

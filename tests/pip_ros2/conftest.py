@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fixtures of the pip_ros2 tests: a small installed package, and the ros2 command as a process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`ros2 launch` with real processes: output, signals, escalation, orphans, exit codes."""
 
 from __future__ import annotations

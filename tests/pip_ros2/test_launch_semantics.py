@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What launch files mean: substitutions, conditions, scopes, arguments, events, in the process."""
 
 from __future__ import annotations

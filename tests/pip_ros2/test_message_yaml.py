@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Messages to YAML and back, without a ROS graph."""
 
 from __future__ import annotations

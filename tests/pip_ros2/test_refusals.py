@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What lies outside the subset, or is wrong in ROS too, is refused with a reason."""
 
 # mypy: disable-error-code="call-arg"

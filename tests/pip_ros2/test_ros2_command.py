@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ros2 command against real nodes over real DDS, and what it says to bad input."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Machines on which setup cannot go on: a clear message, a way out and a non-zero exit."""
 
 from __future__ import annotations

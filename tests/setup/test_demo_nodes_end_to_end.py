@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Two real nodes, started by `ros2 launch`, talking over DDS with our own messages.
 
 Given a launch file with arguments, a YAML parameter file, a remapping, an include and a condition.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fixtures that other tests rely upon: domains are exclusive, orphans are found, waits end."""
 
 from __future__ import annotations

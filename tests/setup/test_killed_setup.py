@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Killing setup at any moment and running it again succeeds.
 
 The installer is the real one; what it installs are small wheels made here, so that no network is

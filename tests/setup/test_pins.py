@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The pins: each lives once, and none breaks the rules that hold the environment together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The files around the code: one version everywhere, citation, hooks, workflow, file ends."""
 
 from __future__ import annotations
@@ -87,6 +88,12 @@ def test_every_law_has_its_number_and_what_holds_it() -> None:
     )
     assert [int(number) for number, _, _ in rows] == list(range(1, 12))
     assert all("tests/" in holder or "no test of its own yet" in holder for _, _, holder in rows)
+
+
+def test_every_python_file_begins_with_its_licence() -> None:
+    files = tracked_files("*.py")
+    assert len(files) > 500
+    assert [str(path) for path in files if not licence_lines.has_line(path)] == []
 
 
 def test_sizes_are_counted_as_a_reader_would(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The installer's memory: what is done stays done, what was interrupted is done again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`ur-emulator`: models, ports and addresses, and what it says when it refuses them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The emulator at its edges: hostile bytes, split uploads, bad requests, faults of the wire."""
 
 from __future__ import annotations

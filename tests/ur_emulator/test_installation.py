@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The package by itself: what it imports, its first start, the example of its README."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the gripper's object status: moving, there, or stopped on the way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Unmodified ur_rtde against the emulator over loopback TCP: every call the driver builds on.
 
 The emulator runs in its own process, because constructors of the library hold Python's lock.

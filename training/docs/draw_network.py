@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draws images/network.png: one equivariant network from image to action and value.
 
 Run it after changing the sizes: python training/docs/draw_network.py

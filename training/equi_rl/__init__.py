@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Simulated world, equivariant recurrent networks and agents for partially observable manipulation.
 
 Each folder imports only folders to its left; `tests/contracts/test_layering.py` holds this:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ChArUco board: its definition, and the OpenCV object made from it.
 
 Board frame: origin in the corner of the first square, x along the columns, y along the rows, z into

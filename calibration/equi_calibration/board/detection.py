@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Find the board in an image, and check whether the view is good enough to calibrate with.
 
 A view is refused, with a reason a person can act on, when the board is missing, partly hidden,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pinhole intrinsics with lens distortion: OpenCV's model, pixel centres at whole numbers."""
 
 from __future__ import annotations

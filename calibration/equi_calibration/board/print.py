@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Board to paper: a PDF (vector) and a PNG at exact size, with a ruler to check the print by."""
 
 from __future__ import annotations

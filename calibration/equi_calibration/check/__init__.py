@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Verdict on a solution: checks against limits, quick check, report, result file."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Lines of a verdict: a quantity, its limit, and what to do when it is exceeded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Images and plots of a calibration: reprojected corners, both clouds, the fused image."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Quick check, without motion: say from clouds of the table and a block if a camera has moved.
 
 The stored calibration and depth correction are applied as they are. A camera that moved in height

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The calibration report: one HTML file that opens without a network, with the verdict on top."""
 
 from __future__ import annotations

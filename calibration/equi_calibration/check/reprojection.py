@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Corners as robot and calibration predict them, against corners as detected in the images."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """From a verdict to the calibration file that perception reads."""
 
 from __future__ import annotations

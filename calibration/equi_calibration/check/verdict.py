@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The verdict: every measured quantity against its limit, PASS or FAIL, and what to do.
 
 Pure functions over numbers: nothing is read or written here.

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Recording a data set: poses, cameras, arm, files."""

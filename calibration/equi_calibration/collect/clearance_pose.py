@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Clearance pose: where the arm occludes least of the table while the clouds are taken."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A calibration dataset: one folder that holds everything a solver needs, and notices any change.
 
     dataset.json                 cell, board, cameras, poses, scenes, checksum of every file

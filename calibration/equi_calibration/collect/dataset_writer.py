@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes a calibration dataset: complete at its end, or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Delays from recordings of one small motion: how late images arrive, how late the arm follows.
 
 Two recordings of the same motion, one of them late: the shift in time that makes them one is the

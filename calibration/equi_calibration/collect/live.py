@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What needs a running cell: collecting, clouds for the quick check, and latencies.
 
 ROS and the controller's library are imported only when one of these is called, so solving and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Plan the calibration poses: tool poses that show the board to every camera from many sides.
 
 Positions cover the box, view angles cover a cone around each camera (and around the direction that

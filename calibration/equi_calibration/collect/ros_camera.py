@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The cameras of a cell behind `CameraSource`, from their ROS topics."""
 
 from __future__ import annotations

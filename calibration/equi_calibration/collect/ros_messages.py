@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ROS messages to arrays, by duck typing: no ROS import, so it is tested without ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The arm behind `ArmMover`, through the driver's link to the controller.
 
 Slow joint moves to planned poses, each refused by the controller's own safety limits if it leaves

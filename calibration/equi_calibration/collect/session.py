@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Collect a dataset: carry the board from pose to pose, take images, keep the good views.
 
 Works with whatever is behind `CameraSource` and `ArmMover`. Hand-guided collecting uses the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where images, clouds and arm poses come from: two small interfaces.
 
 A simulated cell, ROS topics, or a recording can be behind the same commands.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Positions of blocks of a known size, as each camera sees them, and whether the cameras agree.
 
 A box is fitted to all its visible faces. Edges are left out of it on purpose: a depth camera loses

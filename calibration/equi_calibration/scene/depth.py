@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The depth side of a calibration: the table, the length of depths, and cloud against cloud.
 
 The images decide the camera poses; the clouds are an independent check. A table that is not at

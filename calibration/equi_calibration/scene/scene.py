@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The table and its blocks through calibrated cameras: what `check` evaluates of the clouds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Error of a solution against a known truth, whether its uncertainty covers it, and its radius."""
 
 from __future__ import annotations

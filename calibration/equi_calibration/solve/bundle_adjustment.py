@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bundle adjustment of the eye-to-hand problem: one least-squares fit over all that views share.
 
 Unknowns: the pose of each camera, the board in the hand, a small correction of every robot pose

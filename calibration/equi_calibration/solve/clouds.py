@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What two clouds say of two cameras, as a residual of the joint refinement (`solve --icp`).
 
 ICP finds the motion that lays one cloud on the other, in the directions that the shapes on the

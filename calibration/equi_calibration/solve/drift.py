@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Did a camera move while the dataset was collected? A step in what its views say over time."""
 
 from __future__ import annotations

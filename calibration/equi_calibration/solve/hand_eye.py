@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Eye-to-hand calibration in closed form (robot-world/hand-eye), per camera, then combined."""
 
 from __future__ import annotations

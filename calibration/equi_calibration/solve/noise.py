@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How noisy corners and robot are, estimated from the residuals of a fit.
 
 Corners: one typical standard deviation, times a factor per view, because an oblique, distant or

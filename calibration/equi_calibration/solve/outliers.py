@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Corners, views and robot poses that contradict the rest, after a robust fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Measurement model of the bundle adjustment: parameters, prediction and its exact derivative.
 
 p = camera_from_base * base_from_tcp * exp(correction) * tcp_from_board * (scale * corner), then the

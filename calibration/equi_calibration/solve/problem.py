@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The eye-to-hand problem: which camera saw which corners at which robot pose."""
 
 from __future__ import annotations

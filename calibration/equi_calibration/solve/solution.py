@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The solution of a calibration: computed by `solve`, stored as solution.json, read by `check`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """From a dataset to a solution.
 
 Detect the board, hand-eye start, bundle adjustment, held-out poses, board scale, drift.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How wrong is the answer on poses it has not seen? Leave-poses-out, in millimetres and degrees."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The board in the hand of the simulated cell's arm, drawn into its cameras' colour images.
 
 The camera process sees shapes only; where the hand is follows from the robot's shapes among them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draw the printed board into a camera image, as a camera would see it.
 
 Every output pixel is traced back through the lens to the board's plane and sampled from the print,

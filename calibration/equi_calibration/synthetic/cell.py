@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A simulated cell with known truth: an arm that carries a printed board past two cameras.
 
 Shapes are ray-cast with the project's own renderer, the board is drawn with its print, and images,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Shapes of the simulated calibration cell: blocks on the table, the plate behind the print."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A simulated depth camera in the terms of calibration: its intrinsics and its point cloud."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Make a synthetic dataset with known truth: the whole collecting procedure in a simulated cell."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 from glob import glob
 
 from setuptools import find_packages, setup

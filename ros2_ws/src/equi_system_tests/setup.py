@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 from setuptools import find_packages, setup
 
 package_name = "equi_system_tests"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The board on paper: exact size, a ruler to check it by, and senseless boards refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Detection: corners without bias, and bad views refused with the reason."""
 
 from __future__ import annotations

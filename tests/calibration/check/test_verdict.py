@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The verdict on rendered data: it passes when it may and names the cause when it must fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Clearance pose: where the arm waits while the clouds of the table are taken."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Datasets notice any change and name the file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Delays from two recordings of one motion."""
 
 from __future__ import annotations

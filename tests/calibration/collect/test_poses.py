@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tour of the board: every camera gets its views, over ways that are clear."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Accuracy of the whole procedure on rendered images, over seeds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Letting the clouds draw the cameras together: what ICP says, and how much it counts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The solver: right answers with honest uncertainty, and data it must refuse."""
 
 from __future__ import annotations

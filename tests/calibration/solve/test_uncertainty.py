@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The stated uncertainty covers the real error, also when some views are worse than others."""
 
 from __future__ import annotations

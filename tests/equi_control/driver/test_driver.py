@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The driver on the emulated robot: steps, refusals, latched faults, and no jump on resume.
 
 Limits on ages are wide, because a loaded test machine is no reason to fail; the strict defaults

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Against the physics arm: an immovable block stops the step, not the robot; a block is picked."""
 
 from __future__ import annotations

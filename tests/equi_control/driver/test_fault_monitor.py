@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the driver takes for a fault of the arm: too fast for too long, or outside the box."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`hold` stops whatever moves or is about to: on a servo process and a gripper that only listen."""
 
 from __future__ import annotations

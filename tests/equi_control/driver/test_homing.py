@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of homing: let go first, try again after contact, and give up in the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The driver's state machine on its own: what may follow what, and that faults latch."""
 
 from __future__ import annotations

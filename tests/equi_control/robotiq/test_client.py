@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The gripper client against the emulated gripper: activation, moves, objects, time-outs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The link: frames stop here, and a reading is not taken at the word of the library."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Connections that a library has opened send at once; others are left alone."""
 
 from __future__ import annotations

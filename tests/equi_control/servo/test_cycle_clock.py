@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One pose per controller cycle, whoever is late: the rule, on a clock of the test's own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The state between two processes: whole records only, and no reader hangs on a dead writer."""
 
 from __future__ import annotations

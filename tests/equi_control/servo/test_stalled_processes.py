@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A process that stands still in mid-motion: the arm waits, and is never asked to catch up.
 
 The processes are really stopped and continued (SIGSTOP), and the emulated controller's own record

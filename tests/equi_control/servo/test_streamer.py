@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The commanded pose after take-over: a tilted tool is turned upright, and that is motion."""
 
 from __future__ import annotations

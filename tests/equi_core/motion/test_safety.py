@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The safety filter case by case: what is clipped, what is refused, and what it says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Jerk-limited motion: straight from rest, re-planned while moving, at rest in the end."""
 
 from __future__ import annotations

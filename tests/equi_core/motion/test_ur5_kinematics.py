@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the UR5's kinematics against its published figures and against itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of height repair: holes become their surroundings, lone spikes disappear."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the observation: where things are drawn, and that it turns with the world."""
 
 from __future__ import annotations

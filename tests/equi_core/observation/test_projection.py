@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of cloud fusion: the compiled pass agrees with the plain one, drops the robot."""
 
 from __future__ import annotations

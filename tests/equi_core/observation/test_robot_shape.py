@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the robot's volume: it covers the whole robot and hardly anything else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of imitation and acting: labels are learned, and acting is the network itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the SAC learner: what plays follows what is trained."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One SAC update: same losses as the plain escnn program, and the right things move."""
 
 from __future__ import annotations

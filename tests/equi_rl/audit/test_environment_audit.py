@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The auditor finds exactly the condition that a tiny world violates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench env`: it runs, and its numbers mean what they say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of recurrent A2C: returns, gradients, independence of learners, learning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the best possible success in a CarFlag world."""
 
 from __future__ import annotations

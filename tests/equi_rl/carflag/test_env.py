@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the CarFlag worlds: definition, symmetry, both implementations alike."""
 
 from __future__ import annotations

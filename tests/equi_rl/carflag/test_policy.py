@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the recurrent grid policy: symmetric in time, its learners independent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the recorded LSTM: the same numbers and gradients as a graph of single steps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of weight tying: the tied arrays are exactly the equivariant ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-audit` as a user types it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of evaluation: counts, splits and intervals, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the flags of `equi-train robot`: presets, overrides in any order, refusals."""
 
 from __future__ import annotations

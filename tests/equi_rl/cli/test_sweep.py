@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of equi-sweep: everything runs once, stopped sweeps resume, others stay alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of equi-train: short runs, refusals, and a process killed without warning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of augmentation: image and action turn together, quarter turns exactly."""
 
 from __future__ import annotations

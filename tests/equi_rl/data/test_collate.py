@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of packed batches: every frame and step of every episode, once, in its place."""
 
 from __future__ import annotations

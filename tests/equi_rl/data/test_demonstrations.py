@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """equi-demos: what is recorded can be read, played again bit for bit, and shown."""
 
 from __future__ import annotations

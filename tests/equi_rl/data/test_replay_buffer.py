@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the episode buffer: nothing lost, demonstrations kept, time-outs told apart."""
 
 from __future__ import annotations

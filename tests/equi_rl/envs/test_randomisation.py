@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Domain randomisation: seeded, the same for both objects, and off unless asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The four tasks as gymnasium environments: rewards, endings, actions, bad input."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Experts: they succeed, insist, switch, and answer on states they did not steer into."""
 
 from __future__ import annotations

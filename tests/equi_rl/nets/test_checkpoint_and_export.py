@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkpoints and exports: round trips, and refusals of damaged or foreign files."""
 
 from __future__ import annotations

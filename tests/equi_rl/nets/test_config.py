@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The architecture description: round trip, and refusals that name the field."""
 
 from __future__ import annotations

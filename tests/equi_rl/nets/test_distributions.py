@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The squashed Gaussian: density by quadrature and finite differences, and its symmetry."""
 
 from __future__ import annotations

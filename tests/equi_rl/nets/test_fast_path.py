@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fast path computes the same networks as the plain escnn modules, value and gradient."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Groups, their action on arrays, and their agreement with escnn."""
 
 from __future__ import annotations

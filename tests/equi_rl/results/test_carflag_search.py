@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the search for settings on the line: equal effort for both agents."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of equi-report: figures read off curves, tables, redrawing."""
 
 from __future__ import annotations

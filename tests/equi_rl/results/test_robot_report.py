@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the report on robot runs: what is averaged, and what is never mixed."""
 
 from __future__ import annotations

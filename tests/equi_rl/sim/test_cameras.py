@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Side cameras: depth is geometry, segmentation names bodies, the robot is in view."""
 
 from __future__ import annotations

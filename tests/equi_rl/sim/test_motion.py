@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Timing of moves: rest to rest, within the limits, as fast as they allow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ray caster, against geometry done by hand and PyBullet's own ray test and renderer."""
 
 from __future__ import annotations

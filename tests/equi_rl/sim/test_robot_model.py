@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The robot description: physics, ray caster and closed-form kinematics agree about it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The world: moves arrive or are blocked, the gripper holds or slips, nothing moves by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of the heap: memory that an update frees is there for the next one."""
 
 from __future__ import annotations

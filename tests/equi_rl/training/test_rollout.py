@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of played episodes: who acts, and what is recorded beside it."""
 
 from __future__ import annotations

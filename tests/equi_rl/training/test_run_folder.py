@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of run folders: whole files, one configuration, one process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Files that earlier versions stored, under the names of their time, still load.
 
 `tests/equi_rl/stored` was written by version 0.1.0 of the training package.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Specification of a training run: killed and continued, and never mistaken for another."""
 
 from __future__ import annotations

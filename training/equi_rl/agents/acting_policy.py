@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Acting with a recurrent policy while it is being trained: explicit state in, state out.
 
 Holds ordinary weights without gradient, taken from an actor once, so that acting costs neither

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Imitation: the actor learns the expert's action at every labelled step of whole episodes.
 
     loss = mean over labelled steps of | squash(mean(h_t)) - a*_t |^2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the trainer needs of a learning method, and the two methods behind it.
 
 A learner makes one update from a batch, hands out the policy that acts now, and can be written to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Recurrent soft actor-critic: one update over packed whole episodes.
 
 Reads beside the paper and the original SAC: histories h_t, actions a_t, twin values Q_1, Q_2 with

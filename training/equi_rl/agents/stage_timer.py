@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the time of an update goes, stage by stage."""
 
 from __future__ import annotations

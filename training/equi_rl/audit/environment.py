@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Measures how far a task violates each of the four conditions of a group-invariant POMDP.
 
     transition        T(g s, g a, g s') = T(s, a, s')    run twins: s with a's, g s with g a's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tables about networks: parameter counts, and errors before and after training."""
 
 from __future__ import annotations

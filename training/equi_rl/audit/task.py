@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What an environment must offer to be audited, and the adapter for the robot tasks.
 
 An environment of another package is auditable when its unwrapped object has a method

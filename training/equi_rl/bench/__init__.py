@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Benchmarks of the training half, registered for `equi-bench`."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench env`: how many environment steps per second, and where the time goes.
 
 Episodes are played by the experts, as in the reference numbers: half of them try the immovable

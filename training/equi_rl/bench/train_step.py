@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench train-step`: one complete training step, from sampling to the moved target.
 
 A step samples whole episodes, rotates each by its own angle, packs them and updates critic, actor,

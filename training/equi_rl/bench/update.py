@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench update`: one full actor + critic update, fast path against plain escnn modules.
 
 Both sides own the same networks, see the same batch and minimise the same losses. The escnn side is

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """The CarFlag grid worlds and recurrent A2C on them."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Recurrent advantage actor-critic (A2C), for several independent learners at once.
 
 One update of one learner, in the order of the code:

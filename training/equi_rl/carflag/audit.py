@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The symmetry audit of the CarFlag worlds, and the sizes of the networks trained on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Benchmark: training steps per second of both agents on the CarFlag worlds, on one core.
 
     equi-bench carflag --seconds 3 --seeds 4

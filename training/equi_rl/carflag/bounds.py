@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How well anybody could do in a CarFlag world: the best success rate that its rules allow.
 
 With the information region off the centre some starts of the 1-D world leave too little time: going

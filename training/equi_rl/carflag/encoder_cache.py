@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Images are embedded once per rollout and then looked up.
 
 CarFlag-2D can show few different images (720 on the 9 x 9 grid), yet embedding them is most of a

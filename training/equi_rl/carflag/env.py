@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The CarFlag worlds as gymnasium environments; `equi_rl.envs` registers them."""
 
 from __future__ import annotations

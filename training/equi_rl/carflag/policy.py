@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Recurrent actor-critic for the CarFlag worlds, for several learners at once.
 
     o_t -> encoder (2-D only) -> LSTM -> actor: logits over actions (regular representation)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """LSTM whose steps are recorded while playing, so that its gradient is one backward sweep.
 
 One step, with gates ``z = embedding + h W`` in the order of ``GATES``:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Images of CarFlag worlds, and whole episodes as GIF or MP4 files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a CarFlag run is: domain, agent, seeds, length, hyper-parameters. One frozen dataclass."""
 
 from __future__ import annotations

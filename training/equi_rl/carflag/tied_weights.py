@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Equivariance as weight tying: the weights of a dense layer as signed copies of few free numbers.
 
 Every representation used on grids and lines (trivial, regular, sign) permutes coordinates and at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trains the learners of one CarFlag run: evaluated, logged, resumable to the bit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Many CarFlag worlds stepped at once with numpy: ``learners`` x ``envs`` of them.
 
 Each learner has its own random generator, so the episodes that it sees depend on its seed alone,

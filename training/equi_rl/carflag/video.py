@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Play a trained CarFlag policy in the gymnasium environment and keep the episodes as a video.
 
 python -m equi_rl.carflag.video --run runs/first --out episode.gif --episodes 3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """CarFlag: small worlds in which the goal can be seen from one hidden place only.
 
 The definitions (`CarFlag1D`, `CarFlag2D`: sizes, rewards, where episodes may start) are shared by

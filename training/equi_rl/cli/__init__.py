@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Commands: one file per command of the training package."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-audit`: prints how symmetric a network or an environment is.
 
 equi-audit network --group C4                                      a fresh network

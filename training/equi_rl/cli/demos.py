@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-demos`: record expert episodes, count them, and show one as video and filmstrip."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ``equi-evaluate`` command: how often a policy succeeds, where it fails, and how that looks.
 
     equi-evaluate runs/picking/checkpoints/best --episodes 200

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-export`: a training checkpoint becomes a model folder that the robot can run.
 
 equi-export runs/picking/checkpoints/best models/block_picking --evaluation runs/picking/evaluation

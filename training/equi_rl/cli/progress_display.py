@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How far a training run is: a progress bar on a terminal, log lines on a pipe or in a file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ``equi-report`` command: learning curves and tables from run folders.
 
     equi-report --runs runs/carflag --out training/docs                # table and figures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The ``equi-sweep`` command: run a whole sweep of experiments on the local cores.
 
     equi-sweep carflag --folder runs/carflag --workers 2       # start, or resume after being killed

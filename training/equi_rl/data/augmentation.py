@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Augmentation of whole episodes on the fly: one random rotation, crop or shift per episode.
 
 Rotating the world by an angle rotates every depth image about the TCP (which lies between pixels,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A batch of whole episodes, augmented and packed, ready for the networks.
 
 Only real frames are unpacked, rotated and encoded; nothing is padded. Each episode gets its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Demonstrations of one task in one compact file.
 
 A frame is one 16-bit depth plane and one flag. The file also carries the contract, so a reader

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One whole episode, compact: a frame costs one 16-bit depth image and one flag.
 
 Observation t and observation t + 1 share storage: an episode of T steps holds T + 1 frames.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Whole episodes of different length as one packed batch: only real frames, no padding.
 
 An episode of T transitions has T + 1 frames. Episodes are ordered from long to short and stored

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Passes over the pixels of many images, compiled, each reading and writing a pixel once."""
 
 from __future__ import annotations

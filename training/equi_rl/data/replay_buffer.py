@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Replay buffer of whole episodes, with demonstrations that are never evicted.
 
 100,000 transitions of 84 x 84 images fit in under 2 GiB (see `episode`). With a folder, every

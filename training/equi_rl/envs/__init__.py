@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Four manipulation tasks with a hidden property, as gymnasium environments.
 
 Importing this package registers `equi/BlockPicking-v0`, `equi/BlockPulling-v0`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the four tasks share: observation, action, episode, and the bookkeeping of both.
 
 An episode starts at rest above the middle of the workspace with a random gripper yaw. One step

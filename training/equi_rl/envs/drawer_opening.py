@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Drawer opening: of two identical drawers, one is locked; open the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Block picking: of two identical cubes, only one can be lifted; lift it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Drawing places on the table by rejection, from a given generator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Block pulling: of two identical flat blocks, only one slides; bring it against the other."""
 
 from __future__ import annotations

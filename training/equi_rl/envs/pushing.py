@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Block pushing: of two identical cubes, only one slides; push it, without lifting, to a pad."""
 
 from __future__ import annotations

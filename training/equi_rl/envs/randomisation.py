@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Domain randomisation: what may differ between the simulated cell and a real one.
 
 Everything is drawn from the environment's seed and applied to both objects alike, so it hides

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Task names, their gymnasium ids, and how to make an environment of a task.
 
 Tasks are named here by module and class and imported when one is made: whoever needs only the small

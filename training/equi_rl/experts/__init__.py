@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Experts: planners that know every pose, for demonstrations and for queries on others' states."""
 
 from __future__ import annotations

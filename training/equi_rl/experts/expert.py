@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which object to try, for how long, and when to change to the other.
 
 `expert.act(state, memory) -> (action, memory)`: the memory is explicit and is updated from the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What to do next with one chosen object: pure functions of the world's state.
 
 None of them remembers anything, so they answer just as well in a state that somebody else steered

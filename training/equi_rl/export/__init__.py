@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """From a trained actor to a model folder: weights, contract, card."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A training checkpoint becomes a model folder that the robot can run.
 
 Writes ``policy.safetensors`` (ordinary filters and matrices: the symmetry is already expanded, so

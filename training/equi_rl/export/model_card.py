@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The card of an exported policy: what it is, what was measured, how it learnt, how it looks.
 
 Every number is read from the contract or the evaluation, or measured on the exported weights.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Builds the actor and critic of every agent the paper compares, from one architecture config."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Training checkpoints without pickle: one safetensors file and one JSON file.
 
 A checkpoint folder holds ``checkpoint.safetensors`` (the free parameters of actor and critic, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Frozen description of a network: what the contract stores and every builder reads.
 
 Sizes are channel counts. A width that carries regular fields must be a multiple of the group's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fast path: the same networks on expanded weights, over packed frames.
 
 Each distinct frame is encoded once per network. The first convolution (8x8, stride 4) becomes a 2x2

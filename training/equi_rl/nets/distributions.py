@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Squashed Gaussian over the action (w, x, y, z, r), equivariant as a distribution.
 
 ``tanh`` per component commutes with signed permutations, hence with C4 and D4. ``radial``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One chunk of frames through the convolutional encoder, with a hand-written backward pass.
 
 Exactly a chain of convolutions and rectifiers; autograd could differentiate it as well. Writing the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Measures how far a network is from its declared symmetry, per group element and time step.
 
 For a random history h and element g the actor must satisfy mean(g h) = g mean(h) and

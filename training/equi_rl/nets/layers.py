@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One linear layer, with or without symmetry, that can hand out its dense weights.
 
 ``dense()`` is the bridge between the two ways of running a network: the equivariant layer expands

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The networks: history encoder (image, previous action, LSTM), actor and twin critic.
 
 Each class holds layers and offers two ways to run. ``dense()`` hands out ordinary filters and

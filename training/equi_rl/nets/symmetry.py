@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Groups and representations: the only place where a symmetry of the task is declared.
 
 Conventions, fixed for the whole project. The image has rows along world +x (down) and columns

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Learning curves, tables, reports and videos of finished runs."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Learning curves of finished and unfinished runs as one table, and what they tell."""
 
 from __future__ import annotations

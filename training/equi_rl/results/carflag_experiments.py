@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The published experiments as data: which CarFlag runs make the curves and the table.
 
 Order is priority: a sweep that is stopped early has the most important runs.

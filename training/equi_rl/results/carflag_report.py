@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figures and tables of the CarFlag runs.
 
 Success over steps of both agents, mean over seeds and one standard deviation; steps to a level of

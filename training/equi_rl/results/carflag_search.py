@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Both agents on the line with the same randomly drawn hyper-parameters: how far the lead holds.
 
     equi-sweep line-settings --folder runs/settings --workers 2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figures of success over environment steps, alike in every report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Evaluations of runs on robot tasks: read from run folders, kept as one table, joined to curves.
 
 A curve is one agent on one task with one preset: mean over seeds on the evaluations that all of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Experiments on robot tasks as data: comparison of agents, ablations, and the choices of `fast`.
 
 Order is priority: seed by seed, so that a sweep that is stopped early has one seed of everything

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figures and a table of the runs on robot tasks.
 
 One panel per task and one figure per preset, one curve per agent: mean over seeds and one standard

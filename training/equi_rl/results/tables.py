@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What every report reads and writes: run folders below a folder, and tables as CSV files."""
 
 from __future__ import annotations

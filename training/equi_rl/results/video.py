@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Episodes as videos and filmstrips.
 
 The side view beside what the policy sees, with step, gripper and action.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The simulated UR5: joint motors, measured joints, measured TCP."""
 
 from __future__ import annotations

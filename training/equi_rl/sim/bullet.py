@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """PyBullet without the greetings that its library writes past Python.
 
 They come when it is imported and when a server starts, and may be flushed only at exit, after the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pinhole cameras that look at the world with the robot in it: colour, depth, segmentation.
 
 The same ray caster that makes the observation makes these images. `render` is what a depth camera

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What can be wrong with a request to the simulated world; each error says what to do next."""
 
 from __future__ import annotations

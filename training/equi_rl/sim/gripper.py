@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The simulated 2F-85: two fingers that close together, stop at what they meet, and say so.
 
 `holding` is the status that the real gripper reports as gOBJ = 2: it was told to close, and contact

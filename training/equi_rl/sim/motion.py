@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Timing of straight Cartesian moves: how long, and where along the path at each tick."""
 
 from __future__ import annotations

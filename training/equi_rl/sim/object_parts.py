@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What blocks and drawers are made of: convex shapes, the same for physics and for images."""
 
 from __future__ import annotations

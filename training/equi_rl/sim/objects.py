@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bodies of blocks and drawers: the shapes they are made of, and their PyBullet counterparts.
 
 Movable and immovable bodies are built from the same shapes at the same place, and look the same

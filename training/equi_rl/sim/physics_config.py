@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How finely the world is simulated, when a move counts as finished, and where time was spent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rays against primitive shapes, compiled: the one depth renderer of the project.
 
 A scene is a table of convex shapes (`ShapeTable`). Two kernels look at it: `cast_heights` from

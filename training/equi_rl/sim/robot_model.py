@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The robot's description file as numbers: joints, and the shapes that the ray caster draws.
 
 Physics loads the same file, so what is drawn is where the links are. Only what the file uses is

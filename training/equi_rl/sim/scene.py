@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What lies on the table and where the gripper is: plain, immutable data.
 
 A `Scene` is what a world is built from and what it reports back, so a test can rotate a scene by a

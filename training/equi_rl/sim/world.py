@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The simulated cell: a UR5 with its gripper over a table, and what lies on it.
 
 Usable without gymnasium. `reset(scene)` builds the whole simulation anew, so nothing of an earlier

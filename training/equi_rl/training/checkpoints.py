@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The checkpoints of a run folder: one folder per evaluation, and a link to the best one.
 
 checkpoints/round_000120/   everything needed to resume

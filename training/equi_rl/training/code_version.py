@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which version of the code ran: the commit if there is one, else the package version."""
 
 from __future__ import annotations

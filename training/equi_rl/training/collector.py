@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A second process that plays episodes while the first one learns.
 
 Requests are answered in lock step: the learner asks for a round of episodes with the weights it has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What one training run on a robot task is: task, agent, seed, and every number behind them.
 
 The fields are the flags of `equi-train robot`, and the string below a field is its help.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Results of evaluating a policy: success with its interval, split as the paper splits it.
 
 The split is by what happened: whether the first object that the gripper went down to was the

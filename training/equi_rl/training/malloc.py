@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """glibc's malloc: keep freed memory for the next update."""
 
 from __future__ import annotations

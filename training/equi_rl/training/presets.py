@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Presets: settings of a run that belong together.
 
 paper: the published recipe. 80 demonstrations of the expert that tries a random object, 20

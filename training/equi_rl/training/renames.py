@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Names that stored files carry from earlier versions, and what they are called now.
 
 Run folders, tables of curves and their texts are read through this module, so that the rest of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rollouts: an expert demonstrates, or a policy acts while an expert may label its states.
 
 The recurrent policy is fed the action that was executed, not the one it requested. An expert that

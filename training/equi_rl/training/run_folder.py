@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A run folder documents itself, belongs to one configuration, and survives being killed.
 
 config.json              every setting of the run, the version of the code, the environment

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trains one agent on one robot task: rounds of collecting and learning, evaluated and resumable.
 
 A round hands the current policy to the collector, makes its updates meanwhile, and then takes the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A subset of ROS 2's launch, for environments in which ROS comes from PyPI.
 
 Same names and semantics as ROS's launch 3.4. What is not here is refused by name; see the

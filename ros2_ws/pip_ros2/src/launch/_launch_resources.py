@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a launch must give back when it ends: process groups, temporary files, failure records."""
 
 from __future__ import annotations

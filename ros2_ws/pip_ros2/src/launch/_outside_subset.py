@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Refusals: what ROS's own launch has and this subset lacks is named, never half done."""
 
 from __future__ import annotations

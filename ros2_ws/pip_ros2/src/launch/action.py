@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The base class of all actions."""
 
 from __future__ import annotations

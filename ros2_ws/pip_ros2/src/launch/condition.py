@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The base class of conditions on actions."""
 
 from __future__ import annotations

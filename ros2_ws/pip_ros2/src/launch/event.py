@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The base class of events."""
 
 from __future__ import annotations

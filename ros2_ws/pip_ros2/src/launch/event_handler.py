@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Event handlers: which events, and what to do then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The error of a launch file that cannot be loaded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The state of a running launch: configurations, environment, locals, handlers, events."""
 
 from __future__ import annotations

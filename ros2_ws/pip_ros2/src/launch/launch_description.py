@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The list of entities that a launch file returns."""
 
 from __future__ import annotations

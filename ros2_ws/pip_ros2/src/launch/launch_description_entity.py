@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The base class of everything a launch description may contain."""
 
 from __future__ import annotations

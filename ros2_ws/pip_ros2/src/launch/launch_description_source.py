@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where a launch description comes from: the base class of sources."""
 
 from __future__ import annotations

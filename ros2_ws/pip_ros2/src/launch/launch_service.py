@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The loop that visits entities, handles events, and ends the launch."""
 
 from __future__ import annotations

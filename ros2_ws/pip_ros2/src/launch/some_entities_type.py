@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What event handlers and functions may return: one entity or several."""
 
 from __future__ import annotations

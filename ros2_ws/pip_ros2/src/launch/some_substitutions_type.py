@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What may stand wherever text is asked for: text, a substitution, or a sequence of both."""
 
 from __future__ import annotations

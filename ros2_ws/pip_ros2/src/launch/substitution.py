@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The base class of everything that becomes text when the launch runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A subset of ROS 2's launch_ros, for environments in which ROS comes from PyPI.
 
 Same names and semantics as ROS's launch_ros 0.26. What is not here is refused by name; see the

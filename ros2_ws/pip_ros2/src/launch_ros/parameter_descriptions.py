@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Parameter values and parameter files with a stated type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The `ros2` command for environments in which ROS comes from PyPI.
 
 A subset of ROS's ros2cli with the same commands, options and output. Every command that looks at

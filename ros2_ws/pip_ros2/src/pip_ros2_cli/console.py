@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Output of commands: text for the user on stdout, complaints on stderr."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The error that ends a command with a message for the user."""
 
 from __future__ import annotations

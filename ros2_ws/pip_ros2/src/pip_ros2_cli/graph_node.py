@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The short-lived node by which commands look at the ROS graph."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Message, service and action types by their names, such as std_msgs/msg/String."""
 
 from __future__ import annotations

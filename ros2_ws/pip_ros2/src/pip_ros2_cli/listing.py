@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The verb `list`, which most commands have: names, their number, or names with types."""
 
 from __future__ import annotations

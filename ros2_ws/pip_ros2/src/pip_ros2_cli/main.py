@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Entry point of the `ros2` command: choose the command, run it, turn errors into exit codes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Messages to YAML text and YAML values into messages, in the notation of ros2cli."""
 
 from __future__ import annotations

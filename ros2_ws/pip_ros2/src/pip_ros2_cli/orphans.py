@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Adopt and stop what started processes leave behind, so that a launch leaves no orphan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Look packages, their launch files and executables up, with helpful errors."""
 
 from __future__ import annotations

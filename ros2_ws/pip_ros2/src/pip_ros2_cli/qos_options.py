@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Quality of service of subscriptions made by commands."""
 
 from __future__ import annotations

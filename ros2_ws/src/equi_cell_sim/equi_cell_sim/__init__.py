@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The simulated cell: physics arm, cameras, scene and expert in place of the real ones.
 
 The deployed nodes reach it only through the interfaces of the real cell: TCP ports of the UR

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Configuration of a simulated depth camera: optics, pose, errors of its depth.
 
 The defaults describe a stereo camera of the D455 class at 640 x 480. The numbers of the noise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """camera_node: one simulated depth camera of the cell, with the topics of a RealSense.
 
     ros2 run equi_cell_sim camera_node --ros-args -p camera:=cam_left -p scene_file:=/tmp/scene.map

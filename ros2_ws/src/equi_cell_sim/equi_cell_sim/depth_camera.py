@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A simulated depth camera of the cell: ray-cast shapes, then the errors of a stereo camera.
 
 Depth is cast exactly (table plane and primitive shapes, robot included), converted to a disparity

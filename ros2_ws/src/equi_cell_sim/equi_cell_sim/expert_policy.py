@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The scripted expert behind the interface of a learned policy.
 
 It reads the emulator's true poses instead of the image, so it shows that everything else works:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """expert_policy_node: the policy node with the scripted expert in place of learned weights.
 
     ros2 run equi_cell_sim expert_policy_node --ros-args -p robot_ip:=127.0.0.2 \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Scenes and success of the simulated cell, by the task definitions that training uses.
 
 The scene of a seed is the one that the training environment draws, and a measured state succeeds or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What other packages draw into the simulated colour images, found by entry point.
 
 A package offers an overlay in its own metadata, so the simulator does not know the package:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The arm of the training simulation behind the emulated controller: motors, contacts, grasps.
 
 The controller's joint targets drive the same PyBullet UR5, gripper and objects that policies are

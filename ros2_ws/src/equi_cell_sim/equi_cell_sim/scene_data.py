@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Scenes as plain data on their way through the emulator's control API."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """scene_node: arranges the simulated scene of an episode and checks success by ground truth.
 
     ros2 run equi_cell_sim scene_node --ros-args -p robot_ip:=127.0.0.2 -p task:=block_picking

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the cameras see of the physics: the current shapes, in a small memory-mapped file.
 
 The physics process must never wait for a camera, and a camera must never see half a step. So the

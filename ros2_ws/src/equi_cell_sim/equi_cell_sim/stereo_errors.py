@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a stereo camera makes of exact depth: the errors of its disparity, in device order.
 
 Shadow of the second imager, failing edges, grazing surfaces, noise and steps of the disparity,

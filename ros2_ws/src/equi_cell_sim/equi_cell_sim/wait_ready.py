@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Waits until the emulated controller answers; ends with code 0 then, 1 if it never does.
 
     python -m equi_cell_sim.wait_ready --address 127.0.0.2 --timeout 60

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Driver data -> ROS messages: conversions only, no decisions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Parameters of the driver -> frozen configuration; the stricter of cell and contract wins.
 
 Knows no ROS: the node hands in how a parameter is declared and read.

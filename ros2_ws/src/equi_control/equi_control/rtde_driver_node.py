@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`rtde_driver_node`: wires the driver to ROS; decides nothing itself.
 
 In: `delta_command`. Out: `robot_state`, `executed_command`, `safety_status` (latched),

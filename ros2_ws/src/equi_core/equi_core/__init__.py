@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ROS-free core shared by training and robot.
 
 Nothing in this package imports ROS, PyBullet, torch or any other package of this repository, so

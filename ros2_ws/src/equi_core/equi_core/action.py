@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The one action: policy vector in [-1, 1]^5 <-> metric step of the gripper.
 
 Order (w, x, y, z, r). `w` is the absolute closedness of the gripper, 0 open .. 1 closed; x, y, z

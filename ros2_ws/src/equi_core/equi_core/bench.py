@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench`: runs the benchmarks that installed packages register.
 
 A package registers a benchmark by an entry point of the group `equi.benchmarks`:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Calibration files: where each camera of a cell is, how well that is known, and the verdict.
 
 One file per cell, `calibration/results/<cell>/calibration.yaml`. The calibration tool writes it,

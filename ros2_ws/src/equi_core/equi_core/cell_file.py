@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Cell files: which robot and cameras a cell has, and the parameters of its nodes.
 
 A cell file is a ROS parameter file (`<node>: ros__parameters:`), so `--params-file` takes it as it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The policy contract: everything about observation and action that travels with the weights.
 
 `contract.json` lies beside `policy.safetensors`. The training environment and the robot build

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rigid-body transforms, yaw and the UR controller's frames: pure functions on float64 arrays.
 
 Naming: a transform is called `dest_from_src`, so adjacent words must match when chained:

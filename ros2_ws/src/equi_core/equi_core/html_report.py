@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """HTML reports with one look: a single file that opens without a network.
 
 A report is a jinja2 template that extends `base.html` and fills its blocks:

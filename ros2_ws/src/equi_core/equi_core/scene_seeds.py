@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which seeds draw which scenes, so that no policy is measured on a scene that it knows.
 
 Training draws from below `SELECTION_SEED`, checkpoints are chosen on scenes from there on, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Success rates with honest intervals: what a count of successes does and does not show."""
 
 from __future__ import annotations

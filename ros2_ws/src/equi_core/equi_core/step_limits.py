@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The one clipper: a requested step -> the step that is executed, and why the two differ.
 
 Training environment and robot limit an action by `limit_step`, so a policy meets on the robot the

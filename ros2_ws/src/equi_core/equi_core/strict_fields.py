@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Plain data of a JSON or YAML file -> frozen dataclass, strict about names and types.
 
 Used for the policy contract, the calibration file and the cell file. An unknown, missing or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write MP4 videos that every browser plays: H.264, yuv420p, index at the front.
 
 write_mp4(Path("episode.mp4"), frames, fps=8.0)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """demo: the whole system in the simulated cell, a few episodes, one result line.
 
     ros2 run equi_evaluation demo                          # block picking, two episodes

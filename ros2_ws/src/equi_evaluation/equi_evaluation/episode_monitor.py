@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Monitors an episode: the referee's label and the latencies that nodes report.
 
 Together with how the episode ended they make its result.

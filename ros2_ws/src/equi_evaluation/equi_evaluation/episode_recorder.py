@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Records the running episode: opened and closed with it, fed by its topics.
 
 Between episodes nothing is recorded, and a topic that comes too often is thinned out.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Video and filmstrip of a recorded episode: side view, observation and action."""
 
 from __future__ import annotations

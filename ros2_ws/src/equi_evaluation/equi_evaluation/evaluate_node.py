@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """evaluate: runs episodes of the running policy, records and labels them, and writes the report.
 
     ros2 run equi_evaluation evaluate --episodes 50 --record        # beside the launch

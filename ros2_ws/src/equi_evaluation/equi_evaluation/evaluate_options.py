@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Command line of `evaluate`: what is run, under which name it is reported, where it is kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The evaluation: episode after episode until the protocol is complete, then the report.
 
 Knows nothing of ROS: whoever runs the episodes is an `EpisodeRunner`.

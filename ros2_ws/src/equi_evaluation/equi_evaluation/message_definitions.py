@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Finds the text of message definitions in the installed packages, for the schemas of records."""
 
 from __future__ import annotations

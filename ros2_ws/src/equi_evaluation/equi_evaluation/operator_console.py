@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The operator of a cell without a referee: arranges scenes, declares success, gives the labels."""
 
 from __future__ import annotations

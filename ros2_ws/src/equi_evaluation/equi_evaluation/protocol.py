@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The evaluation protocol: which episode comes next, and which ones count.
 
 Half of the counted episodes are those in which the policy happened to try the movable object first,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Episode recordings as MCAP: the messages' own bytes, readable by Foxglove, rosbag2 and ourselves.
 
 Serialised messages are written as they came, with the text of their definitions as schema; nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The report of an evaluation: one HTML file, everything inside, no network needed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """report: writes the report of an evaluation folder again.
 
 ros2 run equi_evaluation report runs/evaluation/block_picking-20261116-080000

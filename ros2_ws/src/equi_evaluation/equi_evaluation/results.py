@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Results of episodes on disk: one JSON line each, appended as they end; a run can be resumed."""
 
 from __future__ import annotations

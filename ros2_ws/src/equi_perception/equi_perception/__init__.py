@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Two depth cameras and the robot's state in, one observation of the policy out."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench fusion`: two 640 x 480 clouds to one observation, ours beside an Open3D pipeline.
 
 Both ways start from the same two organised clouds in RealSense's 20-byte layout and end with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Point clouds as drivers send them -> rows of float32 x, y, z, without a copy where possible.
 
 Understands every layout of PointCloud2 that has fields x, y and z: any order, padding, colour or

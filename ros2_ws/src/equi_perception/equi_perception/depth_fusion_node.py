@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """depth_fusion_node: point clouds and robot state in, Observation out; says why when none comes.
 
     ros2 run equi_perception depth_fusion_node --ros-args \

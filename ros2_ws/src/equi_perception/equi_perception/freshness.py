@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which clouds and robot state belong together, and whether they may be used at all.
 
 Pure bookkeeping over stamps: the newest cloud of every camera, the history of the robot's states.

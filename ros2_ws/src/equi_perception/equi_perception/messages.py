@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Perception data <-> ROS messages: conversions only, no decisions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Statistical outlier removal by Open3D, for clouds that need it before they are fused."""
 
 from __future__ import annotations

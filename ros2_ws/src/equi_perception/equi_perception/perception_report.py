@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What perception reports: which issues are reportable, when its status changed, and its metrics.
 
 The node puts this into messages (`perception_status`, `diagnostics`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The observation as an RGB image for people: depth in grey, holding as a coloured border."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reads a serialised sensor_msgs/PointCloud2 in place, so that megabytes need not be copied.
 
 A subscription with `raw=True` hands over the bytes as they came off the wire (CDR, either

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Robot-side runner of exported policies: plain PyTorch, no training code."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench policy-step`: latency of the deployed policy on one core, and its start-up time.
 
 Image in, action out, through the public ``act`` including its input checks. Import and load time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs an exported recurrent policy: plain PyTorch, explicit state, nothing unpickled.
 
     policy = DeployedPolicy.load(Path("models/block_picking"))

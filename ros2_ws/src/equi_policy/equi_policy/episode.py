@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How an episode ends: the rules, without ROS."""
 
 from __future__ import annotations

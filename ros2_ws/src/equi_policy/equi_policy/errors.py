@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What can be wrong with a model folder or an input, as types."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Latency per stage, from exposure of the camera to the end of the motion."""
 
 from __future__ import annotations

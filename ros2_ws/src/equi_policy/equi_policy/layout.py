@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The network layout as the contract stores it, and the tensors that a policy of it consists of."""
 
 from __future__ import annotations

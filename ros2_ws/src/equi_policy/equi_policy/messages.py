@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Messages -> what the session takes. Duck typing: messages of ROS, or decoded from a record."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """policy_node: Observation in, DeltaCommand out, one inference per fresh observation.
 
     ros2 run equi_policy policy_node --ros-args -p model:=models/block_picking

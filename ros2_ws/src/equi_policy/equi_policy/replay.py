@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Replays a recorded episode through a policy and compares its commands bit by bit.
 
     python -m equi_policy.replay runs/evaluation/.../episode.mcap --model models/block_picking

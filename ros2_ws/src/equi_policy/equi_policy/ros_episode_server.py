@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The RunEpisode action: home, reset everyone, let the policy run, and report how it ended.
 
 Part of the policy node: it watches every step of the session.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Who takes part in an episode besides the policy, and how they are brought to its start.
 
 Each participant is a service name in the node's parameters, so that the simulated and the real cell

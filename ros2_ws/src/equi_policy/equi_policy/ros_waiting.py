@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Waiting inside a single-threaded executor: futures that a timer completes."""
 
 from __future__ import annotations

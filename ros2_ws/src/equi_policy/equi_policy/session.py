@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One episode of a recurrent policy as a state machine over observations and executed commands.
 
 The recurrent state belongs to an episode id. It advances exactly once per step, on the first fresh

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A node that spins in a thread of its own, in a context of its own: ROS beside other work."""
 
 from __future__ import annotations

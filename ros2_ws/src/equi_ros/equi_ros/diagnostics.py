@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Diagnostics messages with one status, as every node here publishes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the launch files share: the cell of a launch, paths of the project, and its nodes.
 
 Uses nothing that ROS's own launch does not document; tests/contracts checks this module with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Parameters of a node -> frozen settings, one parameter per field."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Quality of service of every stream, in one place: both ends of a topic use the same profile."""
 
 from __future__ import annotations

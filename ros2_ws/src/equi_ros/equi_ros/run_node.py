@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The main function of every node: initialise, spin, shut down, and the exit code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Signals that request shutdown, handled where no work is left half done.
 
 Python lets a signal handler raise at whatever line comes next. Inside rclpy that line may be one

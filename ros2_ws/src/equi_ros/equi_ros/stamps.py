@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Time stamps of messages as whole nanoseconds, and back."""
 
 from __future__ import annotations

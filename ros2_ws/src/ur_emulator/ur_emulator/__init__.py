@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An emulated Universal Robots controller that unmodified ur_rtde talks to over TCP.
 
 `controller` holds the state of the robot and the emulated control script, `protocols` the TCP

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the controller drives: the interface of an arm, and a light kinematic one.
 
 An arm follows the controller's target joints and reports measured joints and a gripper. It knows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Client of the emulator's control API: inject faults, record, read and set the scene."""
 
 from __future__ import annotations

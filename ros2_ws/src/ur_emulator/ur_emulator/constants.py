@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Numbers of the UR controller's interfaces: ports, models, modes, safety bits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Starts emulators for tests and benchmarks, and ends exactly those."""
 
 from __future__ import annotations

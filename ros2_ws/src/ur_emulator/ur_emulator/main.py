@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`ur-emulator`: one emulated UR controller in a process of its own, on one loopback address."""
 
 from __future__ import annotations

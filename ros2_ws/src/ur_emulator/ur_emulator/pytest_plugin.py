@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fixtures for the tests of a program that talks to a UR robot.
 
 Put `pytest_plugins = ["ur_emulator.pytest_plugin"]` into the top-level conftest.py.

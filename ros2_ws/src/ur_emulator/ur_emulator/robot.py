@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One emulated robot: controller, gripper and ports, and the loop that runs them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The listener, in a namespace."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Talker and listener: arguments, parameter file, remapping, include, condition."""
 
 from launch import LaunchDescription

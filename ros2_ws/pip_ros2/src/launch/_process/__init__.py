@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Processes as launch sees them: started, watched, ended with all their children."""

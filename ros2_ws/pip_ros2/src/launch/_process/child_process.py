@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A started command: its own session, its output as lines, signals to its whole group.
 
 Each command leads its own session and process group. So a Ctrl-C typed in the terminal reaches it

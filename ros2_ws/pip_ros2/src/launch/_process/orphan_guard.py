@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A small watchdog process that stops the children of a launch that was itself killed.
 
 The launch tells it by a pipe which process groups exist. When the pipe closes while groups are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a process action will run: command, label, folder and environment, once expanded."""
 
 from __future__ import annotations

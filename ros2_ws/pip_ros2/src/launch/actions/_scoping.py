@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The steps by which a scoped group opens, empties and closes its scope."""
 
 from __future__ import annotations

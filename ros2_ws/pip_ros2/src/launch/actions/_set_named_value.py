@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the actions that set a named value have in common."""
 
 from __future__ import annotations

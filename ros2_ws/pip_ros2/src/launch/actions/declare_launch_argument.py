@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Declare an argument of a launch file."""
 
 from __future__ import annotations

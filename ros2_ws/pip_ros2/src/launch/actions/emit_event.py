@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Emit an event; in particular the one that ends the launch."""
 
 from __future__ import annotations

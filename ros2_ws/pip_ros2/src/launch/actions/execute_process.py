@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run a command and look after it to its end."""
 
 from __future__ import annotations

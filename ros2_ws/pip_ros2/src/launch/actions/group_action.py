@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Several actions under one condition and in one scope."""
 
 from __future__ import annotations

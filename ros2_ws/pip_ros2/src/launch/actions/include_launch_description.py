@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Include another launch file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write a message to the console and the log."""
 
 from __future__ import annotations

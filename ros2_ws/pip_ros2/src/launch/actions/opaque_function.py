@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run a function of the launch file while launching."""
 
 from __future__ import annotations

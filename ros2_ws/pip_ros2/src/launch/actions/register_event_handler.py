@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Register an event handler while launching."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Set a launch configuration for what follows in the scope."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Actions after a delay."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Read text as a truth value, by ROS's rule."""
 
 from __future__ import annotations

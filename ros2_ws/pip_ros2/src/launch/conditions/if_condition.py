@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Execute an action if, or unless, a text reads as true."""
 
 from __future__ import annotations

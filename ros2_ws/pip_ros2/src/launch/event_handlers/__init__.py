@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The event handlers of the subset, under ROS's names."""
 
 from __future__ import annotations

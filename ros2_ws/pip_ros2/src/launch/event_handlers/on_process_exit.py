@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """React to processes that start or end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """React to the end of the launch."""
 
 from __future__ import annotations

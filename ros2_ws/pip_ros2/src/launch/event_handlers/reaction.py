@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a handler does: fixed entities, or a function that returns some."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Select processes by the action that started them."""
 
 from __future__ import annotations

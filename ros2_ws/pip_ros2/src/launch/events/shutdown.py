@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The event that ends the launch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The event of a timer that has run out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Launch files written in Python."""
 
 from __future__ import annotations

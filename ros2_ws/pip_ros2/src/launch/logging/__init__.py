@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The console and log files of a launch, with the look of ROS's launch.
 
 Messages of the launch itself read `[INFO] [launch]: text`; output of processes is passed on as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Loggers of the launch and of the output of processes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The substitutions of the subset, under ROS's names."""
 
 from __future__ import annotations

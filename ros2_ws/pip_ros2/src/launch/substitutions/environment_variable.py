@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The value of an environment variable."""
 
 from __future__ import annotations

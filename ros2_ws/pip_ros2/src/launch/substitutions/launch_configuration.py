@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The value of a launch argument or launch configuration."""
 
 from __future__ import annotations

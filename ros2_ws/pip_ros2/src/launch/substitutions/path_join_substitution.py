@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Path components joined by the separator of the platform."""
 
 from __future__ import annotations

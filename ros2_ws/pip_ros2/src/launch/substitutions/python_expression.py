@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The value of a Python expression, as text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The error of a substitution that has no text in the present context."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Plain text, as a substitution."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The launch file that is being visited, and its folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Text, substitutions and types: the small conversions that all actions share."""
 
 from __future__ import annotations

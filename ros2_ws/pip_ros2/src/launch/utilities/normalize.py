@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bring what a launch file may write into one form: lists of substitutions, lists of entities."""
 
 from __future__ import annotations

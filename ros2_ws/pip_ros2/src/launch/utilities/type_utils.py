@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Values that may be given directly or as a substitution, and the types they must end up with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Start a ROS node."""
 
 from __future__ import annotations

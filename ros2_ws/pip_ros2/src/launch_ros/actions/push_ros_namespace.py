@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Put the nodes that follow in the scope below a namespace."""
 
 from __future__ import annotations

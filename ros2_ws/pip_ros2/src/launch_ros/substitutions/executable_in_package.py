@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The path of an executable of a package."""
 
 from __future__ import annotations

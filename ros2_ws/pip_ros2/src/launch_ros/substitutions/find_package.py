@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where a package is installed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Node names and namespaces: validity and composition, by the rules of ROS 2 names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Parameters of a Node: dictionaries and files, normalised, then evaluated while launching."""
 
 from __future__ import annotations

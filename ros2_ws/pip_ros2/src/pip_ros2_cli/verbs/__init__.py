@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """The commands of `ros2`, one module each; a command has verbs, such as `topic list`."""

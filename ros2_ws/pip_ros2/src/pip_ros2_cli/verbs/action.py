@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Actions: list, send_goal."""
 
 from __future__ import annotations

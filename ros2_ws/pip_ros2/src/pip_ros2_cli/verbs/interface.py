@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Definitions of messages, services and actions: list, show."""
 
 from __future__ import annotations

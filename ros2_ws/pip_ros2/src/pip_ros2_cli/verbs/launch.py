@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run a launch file: ros2 launch PACKAGE FILE [name:=value ...], or ros2 launch PATH [...].
 
 The exit code is 0 if all went well, also after Ctrl-C, and 1 if the launch itself failed, or if a

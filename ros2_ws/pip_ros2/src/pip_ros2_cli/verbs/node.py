@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Running nodes: list."""
 
 from __future__ import annotations

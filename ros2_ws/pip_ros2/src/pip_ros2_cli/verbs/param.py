@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Parameters of running nodes: list, get, set."""
 
 from __future__ import annotations

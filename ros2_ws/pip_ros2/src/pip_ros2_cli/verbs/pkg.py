@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Packages that the ament index knows: list, prefix, executables."""
 
 from __future__ import annotations

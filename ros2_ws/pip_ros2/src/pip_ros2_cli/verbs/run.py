@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run an executable of a package: ros2 run PACKAGE EXECUTABLE [ARGUMENTS ...]."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Services: list, call."""
 
 from __future__ import annotations

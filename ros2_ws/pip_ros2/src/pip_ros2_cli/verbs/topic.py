@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Topics: list, info, echo, hz."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Print the messages of a topic as YAML: ros2 topic echo [--once] TOPIC [TYPE]."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Print the rate at which messages of a topic arrive: ros2 topic hz TOPIC."""
 
 from __future__ import annotations

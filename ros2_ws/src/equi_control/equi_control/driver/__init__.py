@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """The driver: steps, faults, homing, arm and gripper."""

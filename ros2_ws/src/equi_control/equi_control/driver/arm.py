@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The arm as the driver uses it: one servo process at a time, targets by number, newest state."""
 
 from __future__ import annotations

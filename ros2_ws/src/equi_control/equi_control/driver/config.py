@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Settings of the driver above the servo process."""
 
 from __future__ import annotations

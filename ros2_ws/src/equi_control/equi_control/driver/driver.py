@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The driver without ROS: commands in, checked steps out, faults latched until a person resets.
 
 One `Driver` owns an arm (a servo process) and a gripper (its worker). It is polled; it never

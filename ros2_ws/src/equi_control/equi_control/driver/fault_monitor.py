@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checks for what is wrong: servo process, connection, limits, gripper. Decides, acts never."""
 
 from __future__ import annotations

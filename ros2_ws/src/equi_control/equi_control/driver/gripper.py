@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The gripper as the driver uses it: requests, what is held, and what was lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Homing: let go, up, over, down; one waypoint after the other.
 
 The arm may lean on something when it is sent home. Its first waypoint is where it really is, which

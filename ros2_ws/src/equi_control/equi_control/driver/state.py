@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The driver's states, faults and what may follow what: plain data and one pure function."""
 
 from __future__ import annotations

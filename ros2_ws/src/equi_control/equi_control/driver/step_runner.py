@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Steps of an episode, one at a time: checked, moved, settled, gripped, reported.
 
 A step moves the arm, lets it settle, then moves the gripper, in the order in which the policy was

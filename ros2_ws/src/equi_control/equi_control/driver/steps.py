@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A step of the policy from request to report: plain data and how one becomes the other."""
 
 from __future__ import annotations

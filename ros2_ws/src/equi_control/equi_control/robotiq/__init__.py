@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """The 2F-85 gripper over its TCP port."""

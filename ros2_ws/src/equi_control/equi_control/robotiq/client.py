@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The 2F-85 over the Robotiq URCap's text port: activation, moves, object detection, time-outs.
 
 One request, one answer, one TCP read each. Every wait has an end; a gripper that does not answer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A thread that owns the gripper: polls it, carries out the newest request, says when it is gone.
 
 The gripper's port is slow and may block; the driver must not. The worker holds the last status,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How to reach and set up one robot, and what can go wrong with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One reading of the robot and what follows from it: may the arm be driven, and if not, why.
 
 Plain data, without the library that fetches it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The link to the UR controller: the only file that imports ur_rtde.
 
 Rotation vectors, the controller's `base` frame and the library's habits stop here. The library

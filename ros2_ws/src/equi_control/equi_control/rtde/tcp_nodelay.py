@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Switches off Nagle's algorithm on connections that a library has opened in this process.
 
 ur_rtde leaves it on. A pose is then held back until the controller's next package acknowledges the

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """The servo process: a loop at the controller's rate, and the state it shares with the driver."""

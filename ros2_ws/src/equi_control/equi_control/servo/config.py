@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Settings of the servo process: plain data, so that they can be sent to it."""
 
 from __future__ import annotations

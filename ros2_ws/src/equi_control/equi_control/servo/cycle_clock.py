@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which pose the controller has surely read: the rule that keeps one pose to one cycle.
 
 The controller reads its registers once per cycle. Two poses that arrive between two readings are

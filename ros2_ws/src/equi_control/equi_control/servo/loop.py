@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The servo process: owns the link, streams checked poses at the controller's rate.
 
 It stops the arm first and explains second. It ends, with the arm stopped, on any problem of the

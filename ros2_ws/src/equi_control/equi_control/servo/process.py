@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The servo process as its parent sees it: start, command, poll, end; notices when it hangs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The servo process's state in shared memory: written by one process, read by another.
 
 `ServoState` is the only view of it: a typed, immutable snapshot. A counter is odd while the writer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The commanded pose from take-over on: trajectory, guard, and uprighting of a tilted tool."""
 
 from __future__ import annotations

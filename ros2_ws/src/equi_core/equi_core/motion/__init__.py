@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """From an action to a motion: kinematics, safety filter, jerk-limited trajectory."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checked motions: jerk-limited plans (ruckig) from one commanded state to rest.
 
 A plan is handed out only after it has been checked *as a whole* to stay inside the box and under

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Priority for the few processes that must keep a period: real-time if allowed, else as is."""
 
 from __future__ import annotations

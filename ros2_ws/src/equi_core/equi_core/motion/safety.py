@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The safety filter: whatever is asked, what comes out is safe, and it says why it differs.
 
 Pure and total: no exception, no clock, no state of its own. A command that cannot be made safe

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Everything that the arm must obey, as numbers: what a step must obey, speeds, ages, distances."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Jerk-limited Cartesian motion with yaw, re-planned from the commanded state.
 
 A new target replaces the plan if a checked plan to it exists from the present commanded state

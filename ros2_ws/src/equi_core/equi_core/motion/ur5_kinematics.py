@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Closed-form forward and inverse kinematics of the UR5, compiled.
 
 Joint order: shoulder_pan, shoulder_lift, elbow, wrist_1, wrist_2, wrist_3. Poses are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Camera clouds and robot state -> the policy's observation: the one place that composes it.
 
 The perception node, the studies, the benchmark and the test of the law all run this object. The

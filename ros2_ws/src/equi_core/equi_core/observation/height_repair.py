@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Repair of a fused height map: take out lone spikes, fill what no camera saw. Compiled.
 
 Depth cameras put stray points between an object's edge and the background ("flying pixels"), often

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The one observation: heights around the gripper -> the 2 x S x S image that the policy sees.
 
 Training and the robot both end here. The simulator brings heights from its ray caster, the robot

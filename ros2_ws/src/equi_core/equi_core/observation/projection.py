@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Clouds of several cameras -> one height map around the gripper, in a single compiled pass.
 
 This is the robot's way to the heights that `image` draws from. Each point is moved

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The volume that arm and gripper fill, so that their points can be taken out of a cloud.
 
 Arm links are capsules around the closed-form kinematics; the gripper's body and fingers are boxes,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A driver in a process of its own that moves back and forth until it is killed.
 
 Prints one JSON line with its process id and that of its servo process once it moves.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A row of the fault table: how it is run, and its result.
 
 The driver's limits are 0.1 s, and a busy or virtual computer may not schedule a process for longer.

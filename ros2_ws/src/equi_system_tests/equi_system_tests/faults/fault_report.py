@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-faults`: injects every fault of the table into a moving arm and reports the reaction."""
 
 from __future__ import annotations

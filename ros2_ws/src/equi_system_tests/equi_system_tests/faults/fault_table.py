@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fault table, row by row: injected while the arm moves, measured at the controller.
 
 Each row returns how far and how long the arm moved after the fault, what the driver reported, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rows of the fault table in which the driver's processes are killed while the arm moves.
 
 Only the emulated controller is left to report what followed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Metrics of the emulator's recording: caps, gaps, travel after a fault, time to standstill."""
 
 from __future__ import annotations

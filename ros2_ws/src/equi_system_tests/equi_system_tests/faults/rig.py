@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A driver on an emulated robot, with what fault cases and tests share."""
 
 from __future__ import annotations

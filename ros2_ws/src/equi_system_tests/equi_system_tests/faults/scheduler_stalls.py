@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Scheduler stalls: one process per processor sleeps and measures how late it is woken up.
 
 A virtual machine that its host does not schedule stalls everything in it, whatever its priority.

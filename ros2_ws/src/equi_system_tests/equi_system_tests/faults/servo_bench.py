@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench servo`: the servo stream at the controller's rate, measured at the controller."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Studies that need the simulator together with perception, policy or calibration."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench calibration`: accuracy of the whole procedure against known truth, over seeds.
 
 Each seed is a simulated cell whose cameras are 5 cm and 5 degrees off its file. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The observation through two cameras whose true poses differ from the calibrated ones.
 
 The simulated world is rendered from the true poses; the clouds are transformed by the calibrated

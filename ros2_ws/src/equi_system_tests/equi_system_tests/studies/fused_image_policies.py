@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Policies that act on the fused image: a trained policy, or a scripted expert.
 
 The expert of training is given the true state, so its success would not depend on any camera. Here

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench miscalibration`: what a wrong calibration costs, in millimetres and in success.
 
 Each camera is displaced by a given distance in a direction drawn anew for every episode, while the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`equi-bench observation`: fused image of the two side cameras against the training renderer.
 
 Draws scenes and gripper poses at random (open, closing and holding; over the table and low at an

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """The controller itself: cycle, program, motions, registers, safety system."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The register protocol of ur_rtde's control script: commands, arguments, answers.
 
 The client writes a command number and its arguments into input registers; the script answers in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ur_rtde's control script, emulated natively: commands in registers, motions in threads.
 
 Ordinary commands run once and are acknowledged; real-time commands are read anew in every cycle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The controller itself: one `cycle` per period joins program, safety, motion and arm."""
 
 from __future__ import annotations

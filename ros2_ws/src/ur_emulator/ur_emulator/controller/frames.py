@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The UR5's kinematics in the controller's own frame `base`, with a tool.
 
 `base` is base_link rotated by pi about z. Poses on the wire are x, y, z [m] and a rotation

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a running program may use of the controller."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How the controller's target joints move: moves, servoing, speed commands and stops.
 
 Each motion advances a `TargetState` by one controller cycle. The shapes are trapezoids and a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The controller's state as RTDE output variables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Commands of the control script that move nothing: kinematic queries, TCP, payload."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The emulator's own recording: one row per controller cycle, taken at the controller.
 
 What a driver believes it sent proves nothing; what arrived here, and how the arm moved, does.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The controller's RTDE registers and other inputs: level state that persists, with owners.
 
 An input that one connection has claimed cannot be claimed by another until the first is closed,

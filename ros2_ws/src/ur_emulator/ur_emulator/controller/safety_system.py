@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The controller's power and safety states, with the delays of the real one.
 
 Protective stop: the arm decelerates, the program pauses; it can be unlocked some seconds later.

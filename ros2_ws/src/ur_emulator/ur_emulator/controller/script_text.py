@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """URScript uploads as far as the emulator reads them: whole programs, register offset, path."""
 
 from __future__ import annotations

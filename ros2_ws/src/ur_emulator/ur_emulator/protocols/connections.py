@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """TCP endpoints of the emulator in one select loop, with faults on each service.
 
 Everything is non-blocking: a client that does not read, a port that is frozen, or a peer that

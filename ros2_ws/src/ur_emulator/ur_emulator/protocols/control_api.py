@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Control API (29100 by default): faults, freedrive, recorder, scene. Not a port of the robot's.
 
 One JSON object per line in, one per line out: `{"op": "protective_stop"}` is answered by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Dashboard server (29999): one line of text in, one line out, ended by a bare newline."""
 
 from __future__ import annotations

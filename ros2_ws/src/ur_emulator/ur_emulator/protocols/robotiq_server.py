@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Robotiq gripper (63352): the text protocol of the URCap, over the arm's gripper.
 
 `SET VAR n ...` is answered by `ack`, `GET VAR` by `VAR n`. Positions count 0 (open) to 255

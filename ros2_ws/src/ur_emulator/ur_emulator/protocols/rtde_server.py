@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """RTDE (30004): sessions over the controller's variables and registers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """RTDE version 2 on the wire: package framing, variable types, packing and unpacking."""
 
 from __future__ import annotations

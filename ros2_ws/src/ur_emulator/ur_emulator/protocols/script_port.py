@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Script ports (30001 to 30003): program texts in; nothing is sent back."""
 
 from __future__ import annotations

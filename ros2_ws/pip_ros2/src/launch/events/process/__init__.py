@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The events of processes, under ROS's names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Events that tell what a process did."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Events that ask something of the processes that a matcher selects."""
 
 from __future__ import annotations
