@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from equi_rl.envs import TASKS, make_env
-from equi_rl.sim.cameras import side_view_camera, render
+from equi_rl.sim.cameras import render, side_view_camera
 
 
 @pytest.fixture(scope="module")
