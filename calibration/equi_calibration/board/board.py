@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_calibration.errors import BoardError
+from equi_core.strict_fields import FieldError, read_fields
 
 FloatArray = NDArray[np.float64]
 
@@ -114,24 +115,9 @@ class BoardSpec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BoardSpec:
         """Read plain values; unknown or missing keys and wrong types are refused by name."""
-        known = set(cls.__dataclass_fields__)
-        unknown, missing = set(values) - known, known - set(values)
-        if unknown or missing:
-            raise BoardError(
-                f"board definition: unknown keys {sorted(unknown)}, missing keys {sorted(missing)}"
-            )
         try:
-            return cls(
-                int(values["columns"]),
-                int(values["rows"]),
-                float(values["square_m"]),
-                float(values["marker_m"]),
-                str(values["dictionary"]),
-                float(values["margin_m"]),
-            )
-        except (TypeError, ValueError) as error:
-            if isinstance(error, BoardError):
-                raise
+            return read_fields(cls, values, "board")
+        except FieldError as error:
             raise BoardError(f"board definition: {error}") from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import cv2
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equi_calibration.errors import DatasetError
+from equi_core.strict_fields import FieldError, read_fields
 
 FloatArray = NDArray[np.float64]
 
@@ -84,31 +85,12 @@ class Intrinsics:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a file."""
-        return {
-            "width_px": self.width_px,
-            "height_px": self.height_px,
-            "fx_px": self.fx_px,
-            "fy_px": self.fy_px,
-            "cx_px": self.cx_px,
-            "cy_px": self.cy_px,
-            "distortion": list(self.distortion),
-        }
+        return {**asdict(self), "distortion": list(self.distortion)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Intrinsics:
-        """Read plain values; missing keys and wrong types are refused by name."""
+        """Read plain values; unknown or missing keys and wrong types are refused by name."""
         try:
-            k1, k2, p1, p2, k3 = (float(value) for value in values["distortion"])
-            return cls(
-                int(values["width_px"]),
-                int(values["height_px"]),
-                float(values["fx_px"]),
-                float(values["fy_px"]),
-                float(values["cx_px"]),
-                float(values["cy_px"]),
-                (k1, k2, p1, p2, k3),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, DatasetError):
-                raise
-            raise DatasetError(f"intrinsics: {type(error).__name__}: {error}") from error
+            return read_fields(cls, values, "intrinsics")
+        except FieldError as error:
+            raise DatasetError(str(error)) from error

@@ -73,5 +73,5 @@ def test_a_senseless_board_is_refused_by_name(change, message):
 def test_a_board_survives_being_written_and_read():
     board = BoardSpec(square_m=0.0398)
     assert BoardSpec.from_dict(board.as_dict()) == board
-    with pytest.raises(BoardError, match="missing keys"):
+    with pytest.raises(BoardError, match=r"'board\.rows' is missing"):
         BoardSpec.from_dict({"columns": 6})

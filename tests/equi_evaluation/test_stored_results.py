@@ -1,0 +1,27 @@
+"""An evaluation folder of an earlier version still loads, resumes and reports."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from equi_evaluation.report import write_report
+from equi_evaluation.results import ResultStore, load_results, load_settings
+
+STORED = Path(__file__).parent / "stored"
+
+
+def test_stored_results_load_with_all_their_fields():
+    first, second = load_results(STORED)
+
+    assert (first.seed, first.success, first.first_try, first.steps) == (0, True, "immovable", 9)
+    assert first.latencies_ms == {"policy: forward pass": {"p50": 2.0, "p99": 4.0}}
+    assert (second.outcome, second.reason) == ("STEP_LIMIT", "50 steps without success")
+    assert second.label_source == "operator"
+
+
+def test_a_stored_evaluation_resumes_and_reports(tmp_path):
+    shutil.copytree(STORED, tmp_path, dirs_exist_ok=True)
+
+    assert len(ResultStore(tmp_path, load_settings(tmp_path)).results) == 2
+    assert "1 / 2" in write_report(tmp_path).read_text()
