@@ -49,7 +49,7 @@ def camera_node(launch, name, scene_file):
         "camera": name,
         "scene_file": scene_file,
         "seed": int(launch.value("seed")),
-        "calibration_board": launch.flag("calibration_board"),
+        "overlay": "board" if launch.flag("calibration_board") else "",
         "position_m": list(camera.position_m),
         "target_m": list(camera.target_m),
     }
