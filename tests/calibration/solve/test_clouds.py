@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Letting the clouds draw the cameras together: what ICP says, and how much it counts."""
+"""Clouds as a constraint between the cameras: what ICP says, and how much it counts."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ def solution(case):
     return bundle_adjust(case.problem, solve_hand_eye(case.problem), CENTRE)
 
 
-def link(solution, sigma_m):
+def constraint_of(solution, sigma_m):
     left, right = sorted(solution.estimate.base_from_camera)
     found = Registration(MOTION[:3], MOTION[3:], np.eye(6), 0.2, CENTRE, 1.0, 1.0, 3.0)
     return CloudConstraint(left, right, solution.estimate.base_from_camera, found, sigma_m)
 
 
 def test_the_derivative_of_the_residual_is_that_of_its_value(case, solution):
-    bond = link(solution, 1e-3)
+    constraint = constraint_of(solution, 1e-3)
     parameters = Parameters.of(case.problem, solution.estimate, False, False)
     rng = np.random.default_rng(1)
-    _, jacobian, _ = bond.residual(parameters)
+    _, jacobian, _ = constraint.residual(parameters)
     for column in range(12):
         step = np.zeros(parameters.size)
         step[column] = 1e-6
-        ahead, behind = (bond.residual(parameters.moved(sign * step))[0] for sign in (1, -1))
+        ahead, behind = (constraint.residual(parameters.moved(sign * step))[0] for sign in (1, -1))
         np.testing.assert_allclose(jacobian[:, column], (ahead - behind) / 2e-6, atol=1e-5)
     other = parameters.moved(np.r_[np.zeros(12), rng.normal(0, 1e-3, parameters.size - 12)])
-    np.testing.assert_array_equal(bond.residual(other)[0], bond.residual(parameters)[0])
+    np.testing.assert_array_equal(constraint.residual(other)[0], constraint.residual(parameters)[0])
 
 
 @pytest.mark.parametrize(("sigma_m", "share"), [(1e-6, 1.0), (1.0, 0.0)])
 def test_certain_clouds_move_the_cameras_and_uncertain_ones_do_not(case, solution, sigma_m, share):
-    bond = link(solution, sigma_m)
+    constraint = constraint_of(solution, sigma_m)
     moved = bundle_adjust(
         case.problem,
         solution.estimate,
         CENTRE,
-        AdjustmentOptions(noise=solution.noise, clouds=bond),
+        AdjustmentOptions(noise=solution.noise, clouds=constraint),
     )
     shift = [
         transform_points(
@@ -65,7 +65,7 @@ def test_certain_clouds_move_the_cameras_and_uncertain_ones_do_not(case, solutio
             @ invert(solution.estimate.base_from_camera[name]),
             CENTRE[None],
         )[0]
-        for name in (bond.source, bond.target)
+        for name in (constraint.source, constraint.target)
     ]
     np.testing.assert_allclose(shift[0] - shift[1], share * MOTION[:3], atol=5e-5)
 

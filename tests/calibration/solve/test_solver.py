@@ -45,7 +45,7 @@ def solution(case):
     return solved(case)
 
 
-def test_without_noise_the_closed_form_is_exact():
+def test_without_noise_hand_eye_calibration_is_exact():
     case = computed_case(1, pixel_px=0.0, robot_mm=0.0, robot_deg=0.0)
     found = solve_hand_eye(case.problem)
     for name, truth in case.base_from_camera.items():
@@ -164,7 +164,7 @@ def test_a_camera_with_hardly_any_view_is_named(case):
         dataclasses.replace(case.problem, views=tuple(views)).require_solvable()
 
 
-def test_turns_about_a_single_axis_are_refused(case):
+def test_rotations_about_a_single_axis_are_refused(case):
     first = case.problem.base_from_tcp[0]
     poses = case.problem.base_from_tcp.copy()
     for index in range(len(poses)):
