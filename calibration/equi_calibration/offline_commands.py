@@ -13,10 +13,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from equi_calibration.board.print import print_board
 from equi_calibration.cell_file import load_cell
 from equi_calibration.check.report import write_report
-from equi_calibration.check.result import calibration_of, result_path, scene_of
+from equi_calibration.check.result import calibration_of, result_path
 from equi_calibration.check.verdict import evaluate
 from equi_calibration.collect.dataset import load_dataset
 from equi_calibration.paths import CellOption, DatasetArgument, cell_path, results_of
+from equi_calibration.solve.clouds import examine_dataset
 from equi_calibration.solve.solution import Solution
 from equi_calibration.solve.solver import solve_dataset
 from equi_calibration.terminal import LiveView, print_checks, print_solution
@@ -139,7 +140,7 @@ def check_dataset(dataset: Path, cell: str | None, results: Path | None) -> int:
     data = load_dataset(dataset)
     settings = load_cell(cell_path(cell or data.cell))
     solution = Solution.load(dataset)
-    scene = scene_of(settings, data, solution)
+    scene = examine_dataset(data, solution.base_from_camera, settings.scene)
     verdict = evaluate(settings, data, solution, scene)
     path = result_path(results or results_of(data, dataset), settings.cell)
     delays = _known_delays(path)

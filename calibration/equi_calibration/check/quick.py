@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_calibration.cell_file import CellSettings
-from equi_calibration.check.checks import Check
+from equi_calibration.check.checks import Check, below, yes_no
 from equi_calibration.errors import SceneError
 from equi_calibration.scene.depth import DepthCorrection
 from equi_calibration.scene.scene import SceneReport, examine_scene
@@ -46,44 +46,28 @@ def quick_check(
     try:
         scene = _seen_with(cell, calibration, clouds_m, {name: name for name in cell.names})
     except SceneError as error:
-        failed = (Check("scene", "table found", 1.0, 0.0, "", False, str(error)),)
+        failed = (yes_no("scene", "table found", False, str(error)),)
         return QuickReport(failed, None, _swap_or(cell, calibration, clouds_m, str(error)))
     limit = cell.limits.moved_mm
-    checks_list = [
-        Check(
+    checks = [
+        below(
             name,
             "table plane against z = 0",
-            (value := view.table.worst_mm(cell.scene.workspace)),
+            view.table.worst_mm(cell.scene.workspace),
             limit,
             "mm",
-            value <= limit,
-            "" if value <= limit else "The camera's height or tilt changed.",
+            "The camera's height or tilt changed.",
         )
         for name, view in scene.views.items()
     ]
     if len(scene.views) > 1:
-        shift = scene.block_shift_mm
-        good = bool(np.isfinite(shift)) and shift <= limit
-        checks_list.append(
-            Check(
-                "cameras",
-                f"disagreement on {scene.common_blocks} block(s)",
-                shift,
-                limit,
-                "mm",
-                good,
-                ""
-                if good
-                else (
-                    "No block is seen by both cameras: put one or more on the table."
-                    if scene.common_blocks == 0
-                    else "A camera slid or rotated."
-                ),
-            )
-        )
-    checks = tuple(checks_list)
+        advice = "A camera slid or rotated."
+        if scene.common_blocks == 0:
+            advice = "No block is seen by both cameras: put one or more on the table."
+        name = f"disagreement on {scene.common_blocks} block(s)"
+        checks.append(below("cameras", name, scene.block_shift_mm, limit, "mm", advice))
     if all(check.passed for check in checks):
-        return QuickReport(checks, scene, "The cameras are where they were calibrated.")
+        return QuickReport(tuple(checks), scene, "The cameras are where they were calibrated.")
     moved = [check.subject for check in checks if not check.passed and check.subject in cell.names]
     if moved:
         text = f"{' and '.join(moved)} moved since the calibration. Calibrate again."
@@ -94,7 +78,7 @@ def quick_check(
             f"One of {' and '.join(cell.names)} slid or rotated since the calibration (the table "
             "alone cannot tell which). Calibrate again."
         )
-    return QuickReport(checks, scene, _swap_or(cell, calibration, clouds_m, text))
+    return QuickReport(tuple(checks), scene, _swap_or(cell, calibration, clouds_m, text))
 
 
 def _swap_or(

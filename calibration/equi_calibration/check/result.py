@@ -10,9 +10,8 @@ import equi_calibration
 from equi_calibration.cell_file import CellSettings
 from equi_calibration.check.checks import Verdict
 from equi_calibration.collect.dataset import Dataset
-from equi_calibration.errors import SceneError
 from equi_calibration.scene.depth import cloud_poses
-from equi_calibration.scene.scene import SceneReport, examine_scene
+from equi_calibration.scene.scene import SceneReport
 from equi_calibration.solve.solution import Solution
 from equi_core.calibration import (
     FILE_NAME,
@@ -23,22 +22,6 @@ from equi_core.calibration import (
 
 _NOT_MEASURED = 1e6
 """Stands for a residual that could not be measured; far above every limit."""
-
-
-def scene_of(cell: CellSettings, dataset: Dataset, solution: Solution) -> SceneReport:
-    """Examine the dataset's clouds with the solved cameras."""
-    if not dataset.scenes:
-        raise SceneError(
-            f"{dataset.folder} holds no clouds of the table; collect again, with "
-            f"{cell.scene.block_count} blocks of {cell.scene.block_size_m} m on the free table"
-        )
-    scene = dataset.scenes[-1]
-    poses = cloud_poses(
-        solution.base_from_camera,
-        {name: camera.cloud_from_image for name, camera in dataset.cameras.items()},
-    )
-    clouds = {name: dataset.cloud(scene, name) for name in scene.clouds}
-    return examine_scene(clouds, poses, cell.scene)
 
 
 def calibration_of(

@@ -18,7 +18,7 @@ from equi_calibration.cell_file import SceneSettings
 from equi_calibration.collect.dataset import Dataset
 from equi_calibration.errors import SceneError
 from equi_calibration.scene.depth import Registration, cloud_poses
-from equi_calibration.scene.scene import examine_scene
+from equi_calibration.scene.scene import SceneReport, examine_scene
 from equi_calibration.solve.parameters import Parameters, skew
 from equi_core.geometry import invert, matrix_to_rotvec, transform_points
 
@@ -67,24 +67,40 @@ class CloudConstraint:
         )
 
 
-def cloud_constraint(
+def examine_dataset(
     dataset: Dataset, base_from_camera: Mapping[str, FloatArray], settings: SceneSettings
-) -> CloudConstraint:
-    """Register the clouds of a dataset's last scene, seen through cameras at the given poses.
+) -> SceneReport:
+    """Examine the clouds of a dataset's last scene, seen by cameras at the given poses (4, 4).
 
     Raises:
-        SceneError: the dataset holds no clouds of two cameras, or they cannot be registered.
+        SceneError: the dataset holds no clouds, or they do not show a table.
     """
-    if not dataset.scenes or len(dataset.scenes[-1].clouds) < 2:
-        raise SceneError("--icp needs clouds of two cameras; this dataset holds none")
+    if not dataset.scenes:
+        raise SceneError(
+            f"{dataset.folder} holds no clouds of the table; collect again, with "
+            f"{settings.block_count} blocks of {settings.block_size_m} m on the free table"
+        )
     scene = dataset.scenes[-1]
     poses = cloud_poses(
         base_from_camera,
         {name: camera.cloud_from_image for name, camera in dataset.cameras.items()},
     )
     clouds = {name: dataset.cloud(scene, name) for name in scene.clouds}
-    registration = examine_scene(clouds, poses, settings).registration
-    if registration is None:
-        raise SceneError("--icp needs clouds of two cameras")
-    source, target = sorted(clouds)[:2]
-    return CloudConstraint(source, target, base_from_camera, registration)
+    return examine_scene(clouds, poses, settings)
+
+
+def cloud_constraint(
+    dataset: Dataset, base_from_camera: Mapping[str, FloatArray], settings: SceneSettings
+) -> CloudConstraint:
+    """Register the clouds of a dataset's last scene, seen by cameras at the given poses (4, 4).
+
+    Raises:
+        SceneError: the dataset holds no clouds of two cameras, or they cannot be registered.
+    """
+    report = examine_dataset(dataset, base_from_camera, settings)
+    if report.registration is None:
+        raise SceneError(
+            f"--icp needs clouds of two cameras; {dataset.folder} holds one camera only"
+        )
+    source, target = sorted(report.views)[:2]
+    return CloudConstraint(source, target, base_from_camera, report.registration)

@@ -12,7 +12,7 @@ import pytest
 from calibration_cells import simulated_cell
 
 from equi_calibration.check.quick import quick_check
-from equi_calibration.check.result import calibration_of, scene_of
+from equi_calibration.check.result import calibration_of
 from equi_calibration.check.verdict import evaluate
 from equi_calibration.cli import main
 from equi_calibration.collect.dataset import load_dataset
@@ -20,6 +20,7 @@ from equi_calibration.errors import DatasetError
 from equi_calibration.scene.depth import DepthCorrection
 from equi_calibration.scene.scene import examine_scene
 from equi_calibration.solve.accuracy import camera_error
+from equi_calibration.solve.clouds import examine_dataset
 from equi_calibration.solve.solution import Solution
 from equi_calibration.synthetic.cell import Imperfections, SimulatedCell
 from equi_calibration.synthetic.recording import make_dataset, read_ground_truth
@@ -55,7 +56,7 @@ def solution(folder):
 
 @pytest.fixture(scope="module")
 def scene(cell, dataset, solution):
-    return scene_of(cell, dataset, solution)
+    return examine_dataset(dataset, solution.base_from_camera, cell.scene)
 
 
 def problems(cell, dataset, solution, scene, **options):

@@ -24,9 +24,10 @@ from rich.progress import track
 from rich.table import Table
 
 from equi_calibration.cell_file import CellSettings, load_cell
-from equi_calibration.check.result import calibration_of, scene_of
+from equi_calibration.check.result import calibration_of
 from equi_calibration.check.verdict import evaluate
 from equi_calibration.solve.accuracy import CameraError, camera_error
+from equi_calibration.solve.clouds import examine_dataset
 from equi_calibration.solve.solver import solve_dataset
 from equi_calibration.synthetic.cell import Imperfections, SimulatedCell
 from equi_calibration.synthetic.recording import make_dataset
@@ -95,7 +96,7 @@ def run_seed(
             Path(folder) / "dataset", cell, seed, imperfections, poses=poses
         )
         solution = solve_dataset(dataset, cell.scene.workspace.centre_m, gate=cell.view_gate)
-        scene = scene_of(cell, dataset, solution)
+        scene = examine_dataset(dataset, solution.base_from_camera, cell.scene)
         verdict = evaluate(cell, dataset, solution, scene)
         found = calibration_of(cell, dataset, solution, scene, verdict)
     errors = {
