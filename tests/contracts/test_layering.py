@@ -104,7 +104,7 @@ def test_the_tools_that_stand_for_ros_know_nothing_of_ours() -> None:
         ("equi_cell_sim.camera_node", "equi_calibration.synthetic", "allowed are equi_core"),
         ("equi_cell_sim.camera_node", "equi_control.driver", "allowed are equi_core"),
         ("equi_cell_sim.camera_node", "equi_policy.policy_node", "allowed are equi_core"),
-        ("equi_calibration.solve.refine", "equi_rl.sim.world", "allowed are equi_core"),
+        ("equi_calibration.solve.bundle_adjustment", "equi_rl.sim.world", "allowed are equi_core"),
         ("equi_calibration.synthetic.cell", "equi_rl.envs", "equi_rl.sim"),
         ("equi_evaluation.report", "equi_system_tests.faults", "allowed are equi_core"),
         ("equi_rl.export.exporter", "equi_policy.deployed_policy", "allowed are equi_core"),
