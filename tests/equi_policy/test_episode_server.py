@@ -51,7 +51,12 @@ def node(ros_probe: Any) -> Iterator[Any]:
     # No observation ever comes; that must not end an episode before the test does.
     words += ["-p", f"observation_timeout_s:={10 * PATIENCE_S}"]
     rclpy.init(args=["--ros-args", *words, "-p", "success_service:=/referee/check_success"])
-    node = PolicyNode(policy=StillPolicy())
+
+    class StillNode(PolicyNode):
+        def load_policy(self) -> Any:
+            return StillPolicy()
+
+    node = StillNode()
     # On the graph, but in no executor: it takes requests and never answers.
     deaf = rclpy.create_node("referee", context=ros_probe.node.context)
     deaf.create_service(Trigger, "~/check_success", lambda request, response: response)

@@ -40,6 +40,7 @@ from equi_policy.session import (
     EXPECTED_REFUSALS,
     Act,
     PolicySession,
+    RecurrentPolicy,
     Refusal,
     Refused,
     SessionLimits,
@@ -57,9 +58,9 @@ _MOST_REJECTIONS = 10
 class PolicyNode(Node):
     """Wires observations and reports to a `PolicySession`."""
 
-    def __init__(self, policy: Any = None, node_name: str = "policy") -> None:
-        super().__init__(node_name)
-        self.policy = policy or self._load_policy()
+    def __init__(self) -> None:
+        super().__init__("policy")
+        self.policy = self.load_policy()
         limits = declare_settings(self, SessionLimits())
         self.session: PolicySession[Any] = PolicySession(self.policy, limits)
         self.latency = LatencyTracker()
@@ -79,7 +80,8 @@ class PolicyNode(Node):
             f"weights {contract.weights_sha256[:12] or 'none'}"
         )
 
-    def _load_policy(self) -> DeployedPolicy:
+    def load_policy(self) -> RecurrentPolicy[Any]:
+        """The policy of the parameter `model`; a subclass may run another one."""
         torch.set_num_threads(1)
         folder = Path(str(self.declare_parameter("model", "").value))
         policy = DeployedPolicy.load(folder)
