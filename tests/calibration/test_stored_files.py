@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Files that earlier versions of the software wrote still load, with the same content.
 
 `stored/` was written before modules and types were renamed; nothing in it is ever regenerated.

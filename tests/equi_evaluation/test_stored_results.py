@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An evaluation folder of an earlier version still loads, resumes and reports."""
 
 from __future__ import annotations
