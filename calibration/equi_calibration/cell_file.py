@@ -54,6 +54,9 @@ class CameraTopics:
     image_topic: str
     camera_info_topic: str
 
+    def __post_init__(self) -> None:
+        _require_text(self, "optical_frame", "image_topic", "camera_info_topic")
+
 
 @dataclass(frozen=True)
 class CameraSettings:
@@ -180,6 +183,9 @@ class CellSettings:
     limits: VerdictLimits
     view_gate: ViewGate
 
+    def __post_init__(self) -> None:
+        _require_text(self, "robot_serial")
+
     def camera(self, name: str) -> CameraSettings:
         """The camera of that name."""
         for camera in self.cameras:
@@ -230,11 +236,14 @@ def policy_workspace() -> Box:
 
 
 def _camera(name: str, camera: CellCamera, data: Any) -> CameraSettings:
-    topics = read_fields(CameraTopics, data, f"{BLOCK}.cameras.{name}")
-    if not camera.serial:
-        raise CellFileError(
-            f"'cell.{name}.serial' is empty; write the serial number of the device's label"
-        )
+    where = f"{BLOCK}.cameras.{name}"
+    topics = read_fields(CameraTopics, data, where, refused_by=CellFileError)
+    for field, value in (("serial", camera.serial), ("topic", camera.topic)):
+        if not value:
+            raise CellFileError(
+                f"'cell.{name}.{field}' is empty; the serial number is on the device's label,"
+                " the topic is that of its clouds"
+            )
     return CameraSettings(
         name,
         camera.serial,
@@ -244,6 +253,12 @@ def _camera(name: str, camera: CellCamera, data: Any) -> CameraSettings:
         topics.camera_info_topic,
         camera.topic,
     )
+
+
+def _require_text(settings: object, *names: str) -> None:
+    for name in names:
+        if not getattr(settings, name):
+            raise CellFileError(f"{name} is empty; write the name or number that it stands for")
 
 
 def _looking_at(position_m: Sequence[float], target_m: Sequence[float]) -> Pose:

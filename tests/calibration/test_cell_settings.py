@@ -64,3 +64,16 @@ def test_a_cell_file_without_calibration_says_so(content, tmp_path):
     del content["equi_calibrate"]
     with pytest.raises(CellFileError, match="no block 'equi_calibrate'"):
         load(content, tmp_path)
+
+
+@pytest.mark.parametrize("field", ["optical_frame", "image_topic", "camera_info_topic"])
+def test_an_empty_name_of_a_camera_is_refused(content, tmp_path, field):
+    content["equi_calibrate"]["ros__parameters"]["cameras"]["cam_left"][field] = ""
+    with pytest.raises(CellFileError, match=rf"cameras\.cam_left.*{field} is empty"):
+        load(content, tmp_path)
+
+
+def test_an_empty_serial_number_of_the_robot_is_refused(content, tmp_path):
+    content["equi_calibrate"]["ros__parameters"]["robot_serial"] = ""
+    with pytest.raises(CellFileError, match="robot_serial is empty"):
+        load(content, tmp_path)

@@ -9,7 +9,6 @@ them. The driver node must not run at the same time: a controller obeys one prog
 from __future__ import annotations
 
 import time
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +42,7 @@ class RtdeArm:
             raise CollectError(f"the robot is not ready: {error}") from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._link.close()
 
     def now_s(self) -> float:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from equi_core.geometry import top_down_pose
 from equi_core.motion import ur5_kinematics
-from equi_core.motion.ur5_kinematics import KinematicsError
+from equi_core.motion.ur5_kinematics import JOINT_NAMES, KinematicsError
 from equi_rl.sim.bullet import BulletClient, pybullet
-from equi_rl.sim.robot_model import ARM_JOINTS, TCP_FROM_TOOL0_M
+from equi_rl.sim.robot_model import TCP_FROM_TOOL0_M
 
 FloatArray = NDArray[np.float64]
 
-JOINTS = tuple(range(len(ARM_JOINTS)))
+JOINTS = tuple(range(len(JOINT_NAMES)))
 
 # The published torque limits are 150 and 28 Nm. The first three are halved here, which leaves about
 # 80 N at the TCP beyond the arm's own weight: what a cautious controller allows before it stops.

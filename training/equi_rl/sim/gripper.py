@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 
+from equi_core.motion.ur5_kinematics import JOINT_NAMES
 from equi_rl.sim.bullet import BulletClient, pybullet
 from equi_rl.sim.errors import SimError
-from equi_rl.sim.robot_model import ARM_JOINTS, MAX_OPENING_M
+from equi_rl.sim.robot_model import MAX_OPENING_M
 
-LEFT_FINGER = len(ARM_JOINTS)
+LEFT_FINGER = len(JOINT_NAMES)
 RIGHT_FINGER = LEFT_FINGER + 1
 _FINGERS = (LEFT_FINGER, RIGHT_FINGER)
 

@@ -24,14 +24,6 @@ from equi_rl.sim.raycast import Kind, ShapeTable
 
 FloatArray = NDArray[np.float64]
 
-ARM_JOINTS = (
-    "shoulder_pan_joint",
-    "shoulder_lift_joint",
-    "elbow_joint",
-    "wrist_1_joint",
-    "wrist_2_joint",
-    "wrist_3_joint",
-)
 FINGER_JOINTS = ("left_finger_joint", "right_finger_joint")
 FLANGE_LINK = "wrist_3_link"
 

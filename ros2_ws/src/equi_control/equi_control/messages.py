@@ -27,18 +27,10 @@ from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import StepReport
 from equi_control.servo.shared_state import ServoState
 from equi_core.geometry import quaternion_xyzw, yaw_of
+from equi_core.motion.ur5_kinematics import JOINT_NAMES
 from equi_ros.diagnostics import diagnostics as diagnostics_message
 
 FRAME = "base_link"
-JOINT_NAMES = [
-    "shoulder_pan_joint",
-    "shoulder_lift_joint",
-    "elbow_joint",
-    "wrist_1_joint",
-    "wrist_2_joint",
-    "wrist_3_joint",
-]
-
 _LEVELS = {
     DriverState.IDLE: DiagnosticStatus.OK,
     DriverState.ACTIVE: DiagnosticStatus.OK,
@@ -83,7 +75,7 @@ def joint_state(servo: ServoState, stamp: Time) -> JointState:
     """The six arm joints."""
     return JointState(
         header=Header(stamp=stamp),
-        name=JOINT_NAMES,
+        name=list(JOINT_NAMES),
         position=[float(value) for value in servo.joints_rad],
         velocity=[float(value) for value in servo.joint_speeds_rad_s],
     )

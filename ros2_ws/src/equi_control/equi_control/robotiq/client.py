@@ -11,7 +11,6 @@ import enum
 import socket
 import time
 from dataclasses import dataclass
-from types import TracebackType
 
 PORT = 63352
 OPEN_COUNT, CLOSED_COUNT = 3, 230
@@ -66,12 +65,7 @@ class RobotiqClient:
         self.connect()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def connect(self) -> None:

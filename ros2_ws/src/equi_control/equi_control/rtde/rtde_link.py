@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from types import TracebackType
 
 import numpy as np
 import rtde_control
@@ -55,12 +54,7 @@ class RtdeLink:
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def open(self, *, listen_only: bool = False) -> None:

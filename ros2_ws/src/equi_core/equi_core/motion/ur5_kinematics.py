@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Closed-form forward and inverse kinematics of the UR5, compiled.
 
-Joint order: shoulder_pan, shoulder_lift, elbow, wrist_1, wrist_2, wrist_3. Poses are
-`base_link_from_tool0` (REP-103 base frame; tool0 = the flange frame with z out of the flange).
+Joints stand in the order of `JOINT_NAMES`. Poses are `base_link_from_tool0` (REP-103 base frame;
+tool0 = the flange frame with z out of the flange).
 The inverse has up to eight branches: shoulder left/right, wrist flipped or not, elbow up/down.
 """
 
@@ -37,6 +37,14 @@ D4_M = 0.10915
 D5_M = 0.09465
 D6_M = 0.0823
 
+JOINT_NAMES = (
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+)
 JOINT_LIMIT_RAD = 2.0 * math.pi
 """Every joint rotates by one full turn to either side of zero."""
 JOINT_SPEED_LIMIT_RAD_S = math.pi
