@@ -46,7 +46,7 @@ class Outcome:
 
 
 class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC):
-    """Base of the tasks. Subclasses draw scenes and outcome what happened."""
+    """Base of the tasks. Subclasses draw scenes and decide the outcome of a step."""
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 5}  # noqa: RUF012
     task: ClassVar[str]
