@@ -101,7 +101,7 @@ class Collector:
             raise CollectorError("nothing was requested")
         try:
             answer = self._connection.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):  # it died before or while it answered
             self._process.join(timeout=5)
             raise CollectorError(
                 f"the playing process died (exit code {self._process.exitcode}); "
