@@ -123,7 +123,8 @@ def an_episode(tag: float) -> Episode:
     return Episode(
         depth=np.zeros((4, 4, 4), dtype=np.uint16),
         holding=np.zeros(4, dtype=bool),
-        action=np.zeros((3, 5), dtype=np.float32),
+        requested_action=np.zeros((3, 5), dtype=np.float32),
+        executed_action=np.zeros((3, 5), dtype=np.float32),
         reward=np.full(3, tag, dtype=np.float32),
         terminated=True,
         expert_action=np.zeros((3, 5), dtype=np.float32),

@@ -149,7 +149,7 @@ class SacUpdate:
         temperature = self.log_temperature.detach().exp()
         with timer.stage("prepare frames"):
             frames = dense.prepare_depth(self.actor.config, batch.depth_m, batch.holding)
-            previous = layout.previous_actions(batch.actions)
+            previous = layout.previous_actions(batch.executed_actions)
         with timer.stage("expand filters"):
             actor_weights, critic_weights = self.actor.dense(), self.critic.dense()
         decided = layout.frame_of_step
@@ -179,7 +179,7 @@ class SacUpdate:
 
         history = self._critic_history(critic_weights, to_critic, previous, layout, timer)
         with timer.stage("critic heads"):
-            values = dense.critic_values(critic_weights, history, batch.actions)
+            values = dense.critic_values(critic_weights, history, batch.requested_actions)
             critic_loss = (values - targets).square().mean(dim=1).sum()
         with timer.stage("critic backward"):
             self.critic_optimiser.zero_grad(set_to_none=True)

@@ -128,7 +128,8 @@ def _episode(length: int, rng: np.random.Generator) -> Episode:
     return Episode(
         depth=rng.integers(0, 3000, (length + 1, 84, 84), dtype=np.uint16),
         holding=rng.random(length + 1) < 0.2,
-        action=action,
+        requested_action=action,
+        executed_action=action,
         reward=np.zeros(length, dtype=np.float32),
         terminated=True,
         expert_action=action,

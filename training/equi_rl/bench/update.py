@@ -191,9 +191,9 @@ def pad(batch: EpisodeBatch) -> PaddedBatch:
         [batch.depth_m, batch.holding[:, None, None].expand_as(batch.depth_m)], dim=1
     )
     previous = torch.zeros(steps + 1, episodes, 5)
-    previous[at_frame] = layout.previous_actions(batch.actions)
+    previous[at_frame] = layout.previous_actions(batch.executed_actions)
     actions = torch.zeros(steps, episodes, 5)
-    actions[at_step] = batch.actions
+    actions[at_step] = batch.requested_actions
     numbers = [torch.zeros(steps, episodes) for _ in range(3)]
     for target, values in zip(
         numbers, (batch.rewards, batch.terminated, torch.ones(layout.n_steps)), strict=True

@@ -71,14 +71,14 @@ def collate(
     angles = [
         augment.random_angle_rad(rng) if augmentation.rotate else 0.0 for _ in range(originals)
     ] * augmentation.copies
-    actions, labels = (
+    requested, executed, labels = (
         torch.cat(
             [
                 augment.rotate_actions(torch.from_numpy(getattr(episode, name)), angle)
                 for episode, angle in zip(episodes, angles, strict=True)
             ]
         )
-        for name in ("action", "expert_action")
+        for name in ("requested_action", "executed_action", "expert_action")
     )
     terminated = [np.zeros(len(episode), dtype=np.float32) for episode in episodes]
     for episode, row in zip(episodes, terminated, strict=True):
@@ -95,7 +95,8 @@ def collate(
         layout=layout,
         depth_m=torch.from_numpy(depth),
         holding=holding[frame_rows],
-        actions=actions[step_rows],
+        requested_actions=requested[step_rows],
+        executed_actions=executed[step_rows],
         rewards=torch.from_numpy(np.concatenate([e.reward for e in episodes]))[step_rows],
         terminated=torch.from_numpy(np.concatenate(terminated))[step_rows],
         copy_group=_copy_groups(layout, originals) if augmentation.copies > 1 else None,

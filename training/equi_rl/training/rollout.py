@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rollouts: an expert demonstrates, or a policy acts while an expert may label its states.
 
-The recurrent policy is fed the action that was executed, not the one it requested. An expert that
+The recurrent policy is fed the action that was executed, not the one it requested; both are
+recorded. An expert that
 labels is asked at every state which the policy reaches and keeps its own memory along that path,
 so it can also take over and show how to continue from there.
 """
@@ -48,7 +49,7 @@ def play_expert(
         action, memory = expert.act(env.state(), memory)
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
-        recorder.add(executed, reward, observation, expert_action=executed)
+        recorder.add(action, executed, reward, observation, expert_action=executed)
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated, is_demonstration=True), tracker.outcome()
@@ -94,7 +95,7 @@ def play_policy(
                 action = label.astype(np.float32)
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
-        recorder.add(executed, reward, observation, expert_action=label)
+        recorder.add(action, executed, reward, observation, expert_action=label)
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated), tracker.outcome()
@@ -109,7 +110,7 @@ def play_random(env: HiddenPropertyEnv, seed: int) -> tuple[Episode, EpisodeOutc
     while True:
         action = rng.uniform(-1.0, 1.0, size=len(ACTION_ORDER))
         observation, reward, terminated, truncated, info = env.step(action)
-        recorder.add(info["executed_action"], reward, observation)
+        recorder.add(action, info["executed_action"], reward, observation)
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated), tracker.outcome()

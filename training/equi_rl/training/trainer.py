@@ -33,7 +33,7 @@ from equi_core.statistics import SuccessRate
 from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
 from equi_rl.data.collate import collate
 from equi_rl.data.episode import labelled_by_success
-from equi_rl.data.replay_buffer import EpisodeReplayBuffer, stored_episodes
+from equi_rl.data.replay_buffer import EPISODE_FORMAT, EpisodeReplayBuffer, stored_episodes
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
@@ -94,7 +94,7 @@ class RobotTrainer:
         from torch.utils.tensorboard import SummaryWriter
 
         keep_freed_memory()
-        with self.folder.claim(self.run.to_mapping(), resume=resume):
+        with self.folder.claim(self.run.to_mapping(), resume=resume, data_format=EPISODE_FORMAT):
             if self.folder.is_finished:
                 return self.folder.read_summary()
             self.restore()
