@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from equi_rl.agents.learner import DivergedError, require_finite
 from equi_rl.data.episode import Episode
 from equi_rl.nets.checkpoint import load_checkpoint
 from equi_rl.training import checkpoints
+from equi_rl.training.checkpoints import RunCheckpoints
 from equi_rl.training.collector import Collector
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError
 from equi_rl.training.presets import robot_run
@@ -265,6 +267,126 @@ def test_soft_actor_critic_trains_after_pretraining_and_resumes(tmp_path, agent)
     assert summary["rounds"] == 3
     assert summary["updates"] == 4
     load_checkpoint(tmp_path / "run" / "checkpoints" / "round_000003").build_critic()
+
+
+class DiaryCollector(ReadyCollector):
+    """Writes down what it is asked for; its episodes have three steps."""
+
+    def __init__(self, diary: list[str]) -> None:
+        super().__init__(successes=99)
+        self.diary = diary
+        self.pending: list[list[tuple[Episode, EpisodeOutcome]]] = []
+
+    def request(self, work):
+        self.diary.append(f"request {len(work.seeds)}")
+        self.pending.append(super().play(work))
+
+    def fetch(self):
+        self.diary.append("fetch")
+        return self.pending.pop(0)
+
+    def play(self, work):
+        self.diary.append(f"{type(work).__name__} {len(work.seeds)}")
+        return super().play(work)
+
+
+class NoWriter:
+    def add_scalar(self, *_):
+        pass
+
+
+def diary_of(run, folder, monkeypatch) -> list[str]:
+    """What a run does, in order; equal entries in a row are counted."""
+    diary: list[str] = []
+    trainer = RobotTrainer(run, folder)
+    monkeypatch.setattr(trainer, "_update", lambda: diary.append("update") or {})
+    trainer._train(DiaryCollector(diary), NoWriter(), 0.0, None)
+    return [
+        f"{len(list(group))} x {what}" if what == "update" else what
+        for what, group in itertools.groupby(diary)
+    ]
+
+
+def test_the_published_recipe_updates_after_each_filling_and_then_plays_ahead(
+    tmp_path, monkeypatch
+):
+    run = robot_run(
+        "block_picking",
+        "paper",
+        demonstrations=2,
+        random_episodes=1,
+        environment_steps=18,
+        evaluate_every=2,
+        evaluation_episodes=1,
+        evaluation_share=100.0,
+    )
+    assert diary_of(run, tmp_path, monkeypatch) == [
+        *("Demonstrate 2", "6 x update", "PlayRandom 1", "3 x update"),
+        *("request 1", "fetch"),  # nothing is owed yet
+        *("request 1", "3 x update", "fetch", "Play 1"),  # updates for the episode before
+        *("request 1", "3 x update", "fetch", "3 x update", "Play 1"),  # and the last ones
+    ]
+
+
+def test_a_checkpoint_without_evaluation_is_kept_until_the_next_one(tmp_path, monkeypatch):
+    run = robot_run(
+        "block_picking",
+        "paper",
+        demonstrations=2,
+        random_episodes=1,
+        environment_steps=1000,
+        evaluate_every=2,
+        evaluation_episodes=1,
+    )
+    trainer = RobotTrainer(run, tmp_path)
+    monkeypatch.setattr(trainer, "_update", dict)
+    kept: set[str] = set()
+
+    def report(progress, metrics):
+        now = {path.name for path in (tmp_path / "checkpoints").glob("round_*")}
+        assert len([name for name in now if name.endswith("_resume")]) <= 1
+        kept.update(now)
+
+    trainer._train(DiaryCollector([]), NoWriter(), 0.0, report)
+    assert {"round_000000_resume", "round_000002_resume"} <= kept
+    evaluated = sorted(path.name for path in (tmp_path / "checkpoints").glob("round_*"))
+    assert not any(name.endswith("_resume") for name in evaluated)
+    steps = trainer.progress.environment_steps
+    assert trainer.progress.evaluation_steps <= 0.1 * steps
+    # Killed after a checkpoint without evaluation, a run goes on from there.
+    trainer.progress.rounds += 2
+    trainer.save()
+    continued = RobotTrainer(run, tmp_path)
+    continued.restore()
+    assert continued.progress == trainer.progress
+
+
+@pytest.mark.slow
+def test_a_killed_run_of_the_published_recipe_ends_like_one_that_was_not(tmp_path):
+    run = robot_run(
+        "block_picking",
+        "paper",
+        demonstrations=1,
+        random_episodes=1,
+        pre_updates_per_step=0.1,
+        updates_per_step=0.05,
+        environment_steps=200,
+        batch_episodes=2,
+        evaluate_every=1,
+        evaluation_episodes=1,
+        evaluation_share=0.5,
+    )
+    RobotTrainer(run, tmp_path / "straight").train()
+    with pytest.raises(Killed):
+        RobotTrainer(run, tmp_path / "killed").train(report=killed_after(rounds=2))
+    RobotTrainer(run, tmp_path / "killed").train(resume=True)
+    one, two = (RunCheckpoints(tmp_path / name).newest() for name in ("straight", "killed"))
+    assert one is not None
+    assert two is not None
+    assert one.extra["progress"]["owed_updates"] == 0
+    assert one.extra["progress"]["updates"] == two.extra["progress"]["updates"] > 5
+    for name, tensor in one.tensors.items():
+        assert torch.equal(tensor, two.tensors[name]), name
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -95,11 +95,20 @@ class RobotRun:
     """Folder of an earlier run of the same task and agent, whose episodes and newest weights this
     one starts from instead of demonstrations; steps, updates and seconds are counted on."""
     rounds: int = 100
-    """Rounds of collecting and learning."""
+    """Rounds of collecting and learning; 0: environment_steps alone ends the run."""
+    environment_steps: int = 0
+    """The run ends when its replay buffer has received so many environment steps, demonstrations
+    and random episodes included; 0: rounds alone end the run."""
     episodes_per_round: int = 5
     """Episodes that the current policy collects in a round."""
     updates_per_round: int = 25
-    """Updates while one round of episodes is collected; 0 means one per environment step."""
+    """Updates while one round of episodes is collected; 0: updates_per_step says how many."""
+    updates_per_step: float = 1.0
+    """With updates_per_round 0: updates per environment step that the round before has collected.
+    They are made while the next round is played, with the weights of before."""
+    pre_updates_per_step: float = 0.0
+    """Updates per step of the demonstrations, once these are stored, and again per step of the
+    random episodes, before the first round."""
     batch_episodes: int = 32
     """Whole episodes in a batch."""
     demonstrations_per_batch: int = 0
@@ -113,11 +122,14 @@ class RobotRun:
     imitate_successes: bool = False
     """Whether the actions of an episode in which the agent itself succeeded become labels."""
     evaluate_every: int = 10
-    """Rounds between evaluations; each keeps a checkpoint."""
+    """Rounds between checkpoints; each comes with an evaluation if evaluation_share allows it."""
     evaluation_episodes: int = 100
     """Greedy episodes of an evaluation, on scenes of their own."""
+    evaluation_share: float | None = 0.1
+    """Largest share of the run's environment steps that its evaluations may take in addition; the
+    one at the end is always made. None: no limit."""
     failing_evaluations: int = 10
-    """So many evaluations in a row without a success stop the run."""
+    """So many evaluations in a row without a success stop the run; 0: never."""
     replay_capacity: int = 100_000
     """Transitions held in the replay buffer."""
     imitation: ImitationSettings = dataclasses.field(default_factory=ImitationSettings)
@@ -132,21 +144,27 @@ class RobotRun:
         for name in (
             "demonstrations",
             "random_episodes",
+            "rounds",
+            "environment_steps",
             "updates_per_round",
+            "pre_updates_per_step",
             "expert_takeover_within",
             "expert_takeover_grows_to",
+            "failing_evaluations",
         ):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         for name in (
-            "rounds",
             "episodes_per_round",
             "batch_episodes",
             "evaluate_every",
             "evaluation_episodes",
-            "failing_evaluations",
             "replay_capacity",
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        for name in ("updates_per_step", "evaluation_share"):
+            value = getattr(self, name)
+            _require(value is None or value > 0.0, name, value, "positive")
+        self._require_an_end()
         _require(
             0 <= self.demonstrations_per_batch <= self.batch_episodes,
             "demonstrations_per_batch",
@@ -160,6 +178,31 @@ class RobotRun:
             f"separate for {self.agent}: an equivariant and a plain network cannot share one",
         )
         self._require_fit_for_preset()
+
+    def _require_an_end(self) -> None:
+        budget, share = self.environment_steps, self.evaluation_share
+        _require(
+            self.rounds > 0 or (budget > 0 and self.preset is not Preset.SHIP),
+            "rounds",
+            self.rounds,
+            "positive, or 0 with environment_steps and a preset other than ship, whose learning"
+            " rate falls over the rounds",
+        )
+        # One at the start, after pretraining, and one at the end.
+        needed = 2 * self.longest_evaluation_steps
+        _require(
+            not budget or share is None or needed <= share * budget,
+            "evaluation_episodes",
+            self.evaluation_episodes,
+            f"so few that two evaluations, up to {needed} steps, fit into evaluation_share ="
+            f" {share} of environment_steps = {budget}",
+        )
+        _require(
+            not self.pre_updates_per_step or not self.imitation.updates,
+            "pre_updates_per_step",
+            self.pre_updates_per_step,
+            "0 with imitation.updates, which come first",
+        )
 
     def _require_fit_for_preset(self) -> None:
         ships, within = self.preset is Preset.SHIP, self.expert_takeover_within
@@ -212,10 +255,17 @@ class RobotRun:
         image = ImageSpec(size_px=CROP_SIZE_PX) if cropped else ImageSpec()
         return PolicyContract(task=self.task, image=image)
 
+    @property
+    def longest_evaluation_steps(self) -> int:
+        """Environment steps of an evaluation in which every episode runs out of time."""
+        return self.evaluation_episodes * self.contract.max_steps
+
     def expert_takeover_in(self, rounds_done: int) -> int:
         """Below which step the expert takes over in the next round; 0: never."""
         grown = max(self.expert_takeover_grows_to - self.expert_takeover_within, 0)
-        return self.expert_takeover_within + round(grown * min(rounds_done / self.rounds, 1.0))
+        return self.expert_takeover_within + round(
+            grown * min(rounds_done / max(self.rounds, 1), 1.0)
+        )
 
     def to_mapping(self) -> dict[str, Any]:
         """JSON-able form, for the run folder."""

@@ -2,14 +2,15 @@
 """Trains one agent on one robot task: rounds of collecting and learning, evaluated and resumable.
 
 A round hands the current policy to the collector, makes its updates meanwhile, and then takes the
-collected episodes into the replay buffer. Evaluation plays the policy's mean on scenes of its own.
-The run folder documents itself:
+collected episodes into the replay buffer: what plays lags one round behind what learns, and neither
+waits for the other longer than it must. Evaluation plays the policy's mean on scenes of its own;
+`progress.can_afford_evaluation` says when. The run folder documents itself:
 
     config.json                 every setting of the run, and the version of the code
     progress.csv                one row per evaluation: steps, updates, success, seconds
     tensorboard/                losses and success over time
     replay/                     episodes, written as they arrive
-    checkpoints/round_000120/   everything needed to resume, one folder per evaluation
+    checkpoints/round_000120/   everything needed to resume, one folder per evaluation and one more
     checkpoints/best            link to the one with the best evaluation so far
 """
 
@@ -20,7 +21,6 @@ import logging
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,29 +50,14 @@ from equi_rl.training.collector import (
 )
 from equi_rl.training.config import Preset, RobotRun
 from equi_rl.training.malloc import keep_freed_memory
+from equi_rl.training.progress import Progress, can_afford_evaluation, share_done, updates_for
 from equi_rl.training.renames import replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 
 LOGGER = logging.getLogger(__name__)
 
-Report = Callable[["Progress", dict[str, float]], None]
+Report = Callable[[Progress, dict[str, float]], None]
 """Called after every round, and after every update of pretraining."""
-
-
-@dataclass
-class Progress:
-    """How far a run is; part of its checkpoint."""
-
-    rounds: int = 0
-    updates: int = 0
-    environment_steps: int = 0
-    episodes: int = 0
-    best_successes: int = -1
-    failing: int = 0
-    """Evaluations without a success since the last one with any."""
-    seconds: float = 0.0
-    recent: list[bool] = field(default_factory=list)
-    """Success of the latest training episodes, newest last."""
 
 
 class RobotTrainer:
@@ -141,20 +126,26 @@ class RobotTrainer:
             if self.run.continues:
                 started -= self._take_over(Path(self.run.continues))
             else:
-                self._fill_replay_buffer(collector)
-            for _ in range(self.run.imitation.updates):
-                metrics = self._update()
-                _tell(report, self.progress, metrics)
+                self._fill_replay_buffer(collector, report)
+            self._updates(self.run.imitation.updates, report)
             self.progress.seconds = time.monotonic() - started
             if self.run.imitation.updates or self.run.continues:
                 start = {"success": self.evaluate(collector).rate}
                 self._log(writer, start)
-        while self.progress.rounds < self.run.rounds:
+            else:
+                self.save()
+        while share_done(self.run, self.progress) < 1.0:
             metrics = self._round(collector)
+            last = share_done(self.run, self.progress) == 1.0
+            if last:  # nothing is played any more while these are made
+                metrics |= self._updates(self.progress.owed_updates)
+                self.progress.owed_updates = 0
             self.progress.seconds = time.monotonic() - started
-            last = self.progress.rounds == self.run.rounds
             if last or self.progress.rounds % self.run.evaluate_every == 0:
-                metrics["success"] = self.evaluate(collector).rate
+                if last or can_afford_evaluation(self.run, self.progress):
+                    metrics["success"] = self.evaluate(collector).rate
+                else:
+                    self.save()
             self._log(writer, metrics)
             _tell(report, self.progress, metrics)
 
@@ -162,8 +153,8 @@ class RobotTrainer:
         for name, value in metrics.items():
             writer.add_scalar(name, value, self.progress.environment_steps)
 
-    def _fill_replay_buffer(self, collector: Collector) -> None:
-        """Successful demonstrations, as many as asked for, and random episodes."""
+    def _fill_replay_buffer(self, collector: Collector, report: Report | None) -> None:
+        """Successful demonstrations, as many as asked for, and random episodes; learn from each."""
         seed = self._first_seed()
         stored = 0
         while stored < self.run.demonstrations:
@@ -173,14 +164,21 @@ class RobotTrainer:
                     self.replay_buffer.add(episode)
                     stored += 1
             seed += missing
+        self._pre_updates(report)
         if self.run.random_episodes:
             first = self._first_seed() + SEEDS_PER_RUN // 2
             for episode, _ in collector.play(
                 PlayRandom(seeds_from(first, self.run.random_episodes))
             ):
                 self.replay_buffer.add(episode)
-        self.progress.environment_steps = self.replay_buffer.n_transitions
+            self._pre_updates(report)
         self.progress.episodes = len(self.replay_buffer)
+
+    def _pre_updates(self, report: Report | None) -> None:
+        """Updates for the steps that the replay buffer has received since the last call."""
+        new_steps = self.replay_buffer.n_transitions - self.progress.environment_steps
+        self.progress.environment_steps += new_steps
+        self._updates(round(self.run.pre_updates_per_step * new_steps), report)
 
     def _take_over(self, folder: Path) -> float:
         """Episodes, weights and counts of an earlier run; returns the seconds that it took."""
@@ -219,10 +217,9 @@ class RobotTrainer:
                 expert_takeover_within=self.run.expert_takeover_in(self.progress.rounds),
             )
         )
-        metrics: dict[str, float] = {}
-        for _ in range(self.run.updates_per_round):
-            metrics = self._update()
+        metrics = self._updates(self.run.updates_per_round or self.progress.owed_updates)
         played = collector.fetch()
+        steps_before = self.progress.environment_steps
         for episode, outcome in played:
             own = self.run.imitate_successes
             self.replay_buffer.add(labelled_by_success(episode) if own else episode)
@@ -232,9 +229,17 @@ class RobotTrainer:
         self.progress.episodes += len(played)
         self.progress.rounds += 1
         if self.run.updates_per_round == 0:
-            for _ in range(sum(len(episode) for episode, _ in played)):
-                metrics = self._update()
+            new_steps = self.progress.environment_steps - steps_before
+            self.progress.owed_updates = updates_for(self.run, steps_before, new_steps)
         return {**metrics, "training_success": float(np.mean(self.progress.recent))}
+
+    def _updates(self, count: int, report: Report | None = None) -> dict[str, float]:
+        """So many updates; returns the metrics of the last one."""
+        metrics: dict[str, float] = {}
+        for _ in range(count):
+            metrics = self._update()
+            _tell(report, self.progress, metrics)
+        return metrics
 
     def _update(self) -> dict[str, float]:
         episodes = self.replay_buffer.sample(
@@ -261,13 +266,14 @@ class RobotTrainer:
         rate = SuccessRate(successes, len(played))
         LOGGER.info("after %d rounds: %s", self.progress.rounds, rate)
         self.progress.failing = 0 if successes else self.progress.failing + 1
+        self.progress.evaluation_steps += sum(len(episode) for episode, _ in played)
         self.progress.best_successes = max(successes, self.progress.best_successes)
         lengths = [len(episode) for episode, outcome in played if outcome.success]
         # A killed run drops a row that has no checkpoint and repairs the link of one that has.
         self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"))
         self.save(rate)
         self.checkpoints.keep_best(self.progress.rounds, successes)
-        if self.progress.failing >= self.run.failing_evaluations:
+        if 0 < self.run.failing_evaluations <= self.progress.failing:
             raise DivergedError(
                 f"the last {self.progress.failing} evaluations had no success in {len(played)}"
                 f" episodes each; the best policy so far ({self.progress.best_successes}"
@@ -290,8 +296,10 @@ class RobotTrainer:
     def _first_seed(self) -> int:
         return self.run.seed * SEEDS_PER_RUN
 
-    def save(self, rate: SuccessRate) -> None:
-        """Write everything that is needed to resume from here."""
+    def save(self, rate: SuccessRate | None = None) -> None:
+        """Write everything that is needed to resume from here, and the evaluation if there is."""
+        evaluated = rate is not None
+        rate = rate or SuccessRate(0, 0)
         actor = self.learner.actor
         contract = dataclasses.replace(
             self.run.contract,
@@ -315,7 +323,9 @@ class RobotTrainer:
             "episodes_added": self.replay_buffer.n_added,
         }
         tensors = {**self.learner.tensors(), "torch_rng": torch.get_rng_state()}
-        self.checkpoints.save(self.progress.rounds, contract, self.learner, tensors, extra)
+        self.checkpoints.save(
+            self.progress.rounds, contract, self.learner, tensors, extra, evaluated=evaluated
+        )
         self.replay_buffer.forget_evicted()
 
     def restore(self) -> None:
@@ -332,8 +342,9 @@ class RobotTrainer:
         self.progress = Progress(**extra["progress"])
         self.replay_buffer.restore(int(extra["episodes_added"]))
         self.folder.cut_progress("rounds", self.progress.rounds)
-        successes = checkpoint.contract.provenance.evaluation_successes
-        self.checkpoints.keep_best(self.progress.rounds, successes)
+        provenance = checkpoint.contract.provenance
+        if provenance.evaluation_episodes:
+            self.checkpoints.keep_best(self.progress.rounds, provenance.evaluation_successes)
 
 
 def make_learner(run: RobotRun) -> Learner:
