@@ -11,7 +11,7 @@ from small_networks import random_batch, tiny_config
 
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.learner import SacLearner
-from equi_rl.agents.sac import Encoder, SacSettings
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.agent import build_agent
 

@@ -10,14 +10,10 @@ import pytest
 import torch
 from small_networks import random_batch, tiny_config
 
-from equi_rl.agents.sac import (
-    Encoder,
-    SacSettings,
-    SacUpdate,
-    lambda_returns,
-    mean_over_copies,
-    polyak_update,
-)
+from equi_rl.agents.returns import lambda_returns, mean_over_copies
+from equi_rl.agents.sac import SacUpdate
+from equi_rl.agents.sac_networks import polyak_update
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.bench.update import EscnnUpdate, pad, update_operations
 from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
@@ -48,7 +44,7 @@ def test_three_updates_follow_the_plain_escnn_program(networks):
     settings = SacSettings(actor_learning_rate=1e-2, critic_learning_rate=1e-2, tau=0.3)
     plain = EscnnUpdate(copy.deepcopy(actor), copy.deepcopy(critic), settings)
     fast = SacUpdate(actor, critic, settings)
-    fast.dtype = torch.float32
+    fast.networks.dtype = torch.float32
     for seed in range(3):
         batch = batch_of(actor.config, seed)
         layout = batch.layout
@@ -116,7 +112,7 @@ def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):
     ended = dataclasses.replace(batch, terminated=torch.ones(batch.layout.n_steps))
     going = dataclasses.replace(batch, terminated=torch.zeros(batch.layout.n_steps))
     frames = dense.prepare_depth(actor.config, batch.depth_m, batch.holding)
-    features = dense.encode(critic.config, learner.target.history.encoder, frames)
+    features = dense.encode(critic.config, learner.networks.target.history.encoder, frames)
     previous = batch.layout.previous_actions(batch.executed_actions)
     density = torch.full((batch.layout.n_steps,), -1.0)
     targets = [
@@ -250,7 +246,7 @@ def test_the_gradient_of_a_shared_encoder_is_the_slope_of_the_critic_loss(combin
         encoder=Encoder.CRITIC,
     )
     learner = SacUpdate(actor, critic, settings)
-    learner.dtype = torch.float32  # a slope over so small a distance needs every digit
+    learner.networks.dtype = torch.float32  # a slope over so small a distance needs every digit
     batch = batch_of(actor.config)
     learner.step(batch)
     parameters = list(critic.history.encoder.parameters())

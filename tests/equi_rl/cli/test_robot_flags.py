@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from equi_rl.agents.sac import Encoder
+from equi_rl.agents.sac_settings import Encoder
 from equi_rl.cli.train import RobotCommand, main, parse
 from equi_rl.results.robot_experiments import ABLATIONS, FAST_CHOICES
 from equi_rl.training.config import Preset, RobotConfigError, RobotRun

@@ -11,7 +11,7 @@ from torch.nn import functional
 from equi_rl.data.episode_batch import BatchError, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.agent import agent_configs
-from equi_rl.nets.config import ArchitectureError, Combination, reference_config
+from equi_rl.nets.config import ArchitectureError, Combination, plain_twin, reference_config
 from equi_rl.nets.equivariance import random_histories, run_actor, run_critic
 from equi_rl.nets.layers import Dense
 from equi_rl.nets.networks import (
@@ -28,6 +28,8 @@ VARIANTS = [
     pytest.param(tiny_config("D8"), marks=pytest.mark.slow),
     tiny_config(skip_connection=False, action_channels=0),
     tiny_config(log_std_xy="tied", initial_state="random"),
+    tiny_config(critic_heads=3, critic_layer_norm=True),
+    plain_twin(tiny_config(critic_layer_norm=True)),
 ]
 
 

@@ -61,7 +61,7 @@ class TrainStep:
         with self.timer.stage("sample"):
             episodes = self.replay_buffer.sample(self.batch_episodes, self.rng)
         with self.timer.stage("unpack, rotate and pack"):
-            size_px = self.update.actor.config.observation_size
+            size_px = self.update.networks.actor.config.observation_size
             batch = collate(episodes, size_px, self.rng, self.run.augmentation)
         self.update.step(batch.episodes, timer=self.timer, expert_actions=batch.expert_actions)
         self.seconds.append(time.perf_counter() - started)

@@ -23,7 +23,8 @@ from rich.progress import Progress
 from rich.table import Table
 from torch import Tensor
 
-from equi_rl.agents.sac import SacSettings, SacUpdate
+from equi_rl.agents.sac import SacUpdate
+from equi_rl.agents.sac_settings import SacSettings
 from equi_rl.agents.stage_timer import StageTimer
 from equi_rl.data.episode_batch import EpisodeBatch, random_batch
 from equi_rl.nets.agent import build_agent
@@ -94,7 +95,7 @@ def run(options: list[str]) -> dict[str, object]:
         "matmul_peak_gflops": round(peak / 1e9, 1),
         "share_of_peak": round(achieved / peak, 3),
         "parts_full_s": {k: round(v / parsed.repeats, 4) for k, v in full_timer.seconds.items()},
-        "convolution_dtype": str(fast.dtype).removeprefix("torch."),
+        "convolution_dtype": str(fast.networks.dtype).removeprefix("torch."),
         "group": parsed.group,
         "agent": parsed.agent,
         "threads": torch.get_num_threads(),

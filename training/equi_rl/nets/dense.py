@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from equi_rl.data.image_kernels import blocks_into
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
@@ -180,10 +181,13 @@ def actor_outputs(
     return apply(weights.mean, history), spread
 
 
-def critic_values(weights: CriticWeights, history: Tensor, actions: Tensor) -> Tensor:
+def critic_values(
+    config: NetworkConfig, weights: CriticWeights, history: Tensor, actions: Tensor
+) -> Tensor:
     """Values (heads, N) of actions (N, A) after histories (N, C)."""
     features = torch.cat([history, apply_relu(weights.value_action, actions)], dim=1)
-    return torch.stack([_run_head(head, features)[:, 0] for head in weights.heads])
+    norm = config.critic_layer_norm
+    return torch.stack([_run_head(head, features, norm)[:, 0] for head in weights.heads])
 
 
 def apply(layer: Dense, features: Tensor) -> Tensor:
@@ -216,9 +220,12 @@ def map_tensors(weights: Any, function: Any) -> Any:
     return type(weights)(*items) if hasattr(weights, "_fields") else tuple(items)
 
 
-def _run_head(layers: tuple[Dense, ...], features: Tensor) -> Tensor:
+def _run_head(layers: tuple[Dense, ...], features: Tensor, layer_norm: bool) -> Tensor:
     for layer in layers[:-1]:
-        features = apply_relu(layer, features)
+        features = apply(layer, features)
+        if layer_norm:
+            features = functional.layer_norm(features, features.shape[-1:])
+        features = features.relu_()
     return apply(layers[-1], features)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.agents.imitation import ImitationSettings
-from equi_rl.agents.sac import Encoder, SacSettings
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.data.collate import Augmentation, PixelAugmentation
 from equi_rl.envs import TASKS
 from equi_rl.experts import FirstChoice

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from equi_rl.agents.imitation import ImitationSettings
-from equi_rl.agents.sac import Encoder, SacSettings
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.envs import TASKS
 from equi_rl.experts import FirstChoice
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError, RobotRun

@@ -349,7 +349,12 @@ class RobotTrainer:
 
 def make_learner(run: RobotRun) -> Learner:
     """Networks and learning method of a run."""
-    network = reference_config(run.group, initial_state=run.initial_state)
+    network = reference_config(
+        run.group,
+        initial_state=run.initial_state,
+        critic_heads=run.sac.critic_heads,
+        critic_layer_norm=run.sac.critic_layer_norm,
+    )
     actor, critic = build_agent(run.kind.combination, network)
     if run.preset is Preset.SHIP:
         planned = run.imitation.updates + run.rounds * run.updates_per_round
