@@ -299,7 +299,7 @@ def diary_of(run, folder, monkeypatch) -> list[str]:
     """What a run does, in order; equal entries in a row are counted."""
     diary: list[str] = []
     trainer = RobotTrainer(run, folder)
-    monkeypatch.setattr(trainer, "_update", lambda: diary.append("update") or {})
+    monkeypatch.setattr(trainer, "_update", lambda **_: diary.append("update") or {})
     trainer._train(DiaryCollector(diary), NoWriter(), 0.0, None)
     return [
         f"{len(list(group))} x {what}" if what == "update" else what
@@ -339,7 +339,7 @@ def test_a_checkpoint_without_evaluation_is_kept_until_the_next_one(tmp_path, mo
         evaluation_episodes=1,
     )
     trainer = RobotTrainer(run, tmp_path)
-    monkeypatch.setattr(trainer, "_update", dict)
+    monkeypatch.setattr(trainer, "_update", lambda **_: {})
     kept: set[str] = set()
 
     def report(progress, metrics):

@@ -21,6 +21,10 @@ DEPTH_STEP_M = 1e-5
 _MAX_DEPTH_M = DEPTH_STEP_M * np.iinfo(np.uint16).max
 
 
+_CLIPPED_ABOVE = 1e-3
+"""Of a policy's unit; what is smaller is rounding."""
+
+
 class ReplayError(ValueError):
     """An episode or request that the replay buffer cannot take; says what is wrong with it."""
 
@@ -77,6 +81,14 @@ class Episode:
     def succeeded(self) -> bool:
         """Whether the task's reward was earned."""
         return self.terminated and bool(self.reward[-1] > 0)
+
+    @property
+    def is_clipped(self) -> NDArray[np.bool_]:
+        """(T,) whether the workspace clipped what was requested."""
+        clipped: NDArray[np.bool_] = (
+            np.abs(self.requested_action - self.executed_action).max(axis=1) > _CLIPPED_ABOVE
+        )
+        return clipped
 
     @property
     def n_bytes(self) -> int:

@@ -7,8 +7,8 @@ waits for the other longer than it must. Evaluation plays the policy's mean on s
 `progress.can_afford_evaluation` says when. The run folder documents itself:
 
     config.json                 every setting of the run, and the version of the code
-    progress.csv                one row per evaluation: steps, updates, success, seconds
-    tensorboard/                losses and success over time
+    progress.csv                one row per evaluation: counts, success, metrics
+    tensorboard/                metrics over environment steps
     replay/                     episodes, written as they arrive
     checkpoints/round_000120/   everything needed to resume, one folder per evaluation and one more
     checkpoints/best            link to the one with the best evaluation so far
@@ -20,7 +20,7 @@ import dataclasses
 import logging
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ from equi_rl.training.collector import (
 )
 from equi_rl.training.config import Preset, RobotRun
 from equi_rl.training.malloc import keep_freed_memory
+from equi_rl.training.metrics import log_scalars, progress_row
 from equi_rl.training.progress import Progress, can_afford_evaluation, share_done, updates_for
 from equi_rl.training.renames import replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
@@ -127,11 +128,11 @@ class RobotTrainer:
                 started -= self._take_over(Path(self.run.continues))
             else:
                 self._fill_replay_buffer(collector, report)
-            self._updates(self.run.imitation.updates, report)
+            metrics = self._updates(self.run.imitation.updates, report)
             self.progress.seconds = time.monotonic() - started
             if self.run.imitation.updates or self.run.continues:
-                start = {"success": self.evaluate(collector).rate}
-                self._log(writer, start)
+                metrics["success"] = self.evaluate(collector, metrics).rate
+                log_scalars(writer, metrics, self.progress.environment_steps)
             else:
                 self.save()
         while share_done(self.run, self.progress) < 1.0:
@@ -143,15 +144,11 @@ class RobotTrainer:
             self.progress.seconds = time.monotonic() - started
             if last or self.progress.rounds % self.run.evaluate_every == 0:
                 if last or can_afford_evaluation(self.run, self.progress):
-                    metrics["success"] = self.evaluate(collector).rate
+                    metrics["success"] = self.evaluate(collector, metrics).rate
                 else:
                     self.save()
-            self._log(writer, metrics)
+            log_scalars(writer, metrics, self.progress.environment_steps)
             _tell(report, self.progress, metrics)
-
-    def _log(self, writer: Any, metrics: dict[str, float]) -> None:
-        for name, value in metrics.items():
-            writer.add_scalar(name, value, self.progress.environment_steps)
 
     def _fill_replay_buffer(self, collector: Collector, report: Report | None) -> None:
         """Successful demonstrations, as many as asked for, and random episodes; learn from each."""
@@ -201,7 +198,10 @@ class RobotTrainer:
         earlier = RunFolder(folder)
         rows = [row for row in earlier.read_progress() if int(row["rounds"]) <= before.rounds]
         self.folder.append_progress(
-            [{**row, "rounds": int(row["rounds"]) - before.rounds - 1} for row in rows]
+            [
+                progress_row({**row, "rounds": int(row["rounds"]) - before.rounds - 1}, {})
+                for row in rows
+            ]
         )
         return before.seconds
 
@@ -231,27 +231,36 @@ class RobotTrainer:
         if self.run.updates_per_round == 0:
             new_steps = self.progress.environment_steps - steps_before
             self.progress.owed_updates = updates_for(self.run, steps_before, new_steps)
-        return {**metrics, "training_success": float(np.mean(self.progress.recent))}
+        clipped = np.concatenate([episode.is_clipped for episode, _ in played])
+        metrics["training_success"] = float(np.mean(self.progress.recent))
+        metrics["clipped_requests"] = float(np.mean(clipped))
+        return metrics
 
     def _updates(self, count: int, report: Report | None = None) -> dict[str, float]:
-        """So many updates; returns the metrics of the last one."""
+        """So many updates; returns the metrics of the last one, which is diagnosed."""
         metrics: dict[str, float] = {}
-        for _ in range(count):
-            metrics = self._update()
+        for number in range(count):
+            metrics = self._update(diagnose=number == count - 1)
             _tell(report, self.progress, metrics)
         return metrics
 
-    def _update(self) -> dict[str, float]:
+    def _update(self, *, diagnose: bool = False) -> dict[str, float]:
         episodes = self.replay_buffer.sample(
             self.run.batch_episodes, self.rng, self.run.demonstrations_per_batch
         )
         size = self.learner.actor.config.observation_size
-        metrics = self.learner.update(collate(episodes, size, self.rng, self.run.augmentation))
+        batch = collate(episodes, size, self.rng, self.run.augmentation)
+        metrics = self.learner.update(batch, diagnose=diagnose)
         self.progress.updates += 1
         return metrics
 
-    def evaluate(self, collector: Collector) -> SuccessRate:
-        """Success of the policy's mean on the selection scenes; keeps the best policy."""
+    def evaluate(
+        self, collector: Collector, metrics: Mapping[str, float] | None = None
+    ) -> SuccessRate:
+        """Success of the policy's mean on the selection scenes; keeps the best policy.
+
+        `metrics` of the learner are written beside it.
+        """
         seeds = seeds_from(SELECTION_SEED, self.run.evaluation_episodes)
         played = collector.play(
             Play(
@@ -270,7 +279,7 @@ class RobotTrainer:
         self.progress.best_successes = max(successes, self.progress.best_successes)
         lengths = [len(episode) for episode, outcome in played if outcome.success]
         # A killed run drops a row that has no checkpoint and repairs the link of one that has.
-        self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"))
+        self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"), metrics or {})
         self.save(rate)
         self.checkpoints.keep_best(self.progress.rounds, successes)
         if 0 < self.run.failing_evaluations <= self.progress.failing:
@@ -281,8 +290,10 @@ class RobotTrainer:
             )
         return rate
 
-    def _append_row(self, rate: SuccessRate, mean_length: float) -> None:
-        row = {
+    def _append_row(
+        self, rate: SuccessRate, mean_length: float, metrics: Mapping[str, float]
+    ) -> None:
+        counts = {
             "rounds": self.progress.rounds,
             "updates": self.progress.updates,
             "environment_steps": self.progress.environment_steps,
@@ -291,6 +302,7 @@ class RobotTrainer:
             "episodes": rate.episodes,
             "mean_length": round(mean_length, 2),
         }
+        row = progress_row(counts, {**metrics, "success": rate.rate})
         self.folder.append_progress([row])
 
     def _first_seed(self) -> int:
