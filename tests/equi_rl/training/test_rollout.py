@@ -108,6 +108,21 @@ def test_random_episodes_and_demonstrations_record_both_actions(env):
     assert 0.02 < clipped.mean() < 0.8
 
 
+def test_exploration_adds_noise_to_the_mean_and_each_episode_draws_how_much(env, untrained):
+    expert = make_expert("block_picking", env.contract, EXPERT)
+    means, _ = play_policy(env, untrained, SEED)
+    work = Play(
+        untrained, (7, 8, 9, 10), stochastic=True, label_with_expert=False, exploration_std=0.3
+    )
+    first, again = do_work(env, expert, work), do_work(env, expert, work)
+    spreads = [float(episode.requested_action.std(axis=0).mean()) for episode, _ in first]
+    assert max(spreads) - min(spreads) > 0.05
+    assert max(spreads) < 0.35
+    assert min(spreads) > float(means.requested_action.std(axis=0).mean())
+    for (one, _), (two, _) in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one.requested_action, two.requested_action)
+
+
 def test_a_takeover_needs_an_expert(env, untrained):
     with pytest.raises(ValueError, match="must be None without an expert"):
         play_policy(env, untrained, SEED, expert_takeover_at=3)

@@ -389,6 +389,49 @@ def test_a_killed_run_of_the_published_recipe_ends_like_one_that_was_not(tmp_pat
         assert torch.equal(tensor, two.tensors[name]), name
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["equi-rsac", "equi-cnn-rsac"])
+def test_a_killed_run_of_the_preset_reward_ends_like_one_that_was_not(tmp_path, agent):
+    run = robot_run(
+        "block_picking",
+        Preset.REWARD,
+        agent=agent,
+        demonstrations=2,
+        imitation={"updates": 2},
+        sac={"actor_frozen_updates": 2},
+        episodes_per_round=1,
+        environment_steps=230,
+        updates_per_step=0.1,
+        batch_episodes=3,
+        demonstrations_per_batch=1,
+        cached_rotations=1,
+        evaluate_every=1,
+        evaluation_episodes=1,
+        evaluation_share=0.5,
+    )
+    straight = RobotTrainer(run, tmp_path / "straight")
+    straight.train()
+    with pytest.raises(Killed):
+        RobotTrainer(run, tmp_path / "killed").train(report=killed_after(rounds=3))
+    RobotTrainer(run, tmp_path / "killed").train(resume=True)
+    one, two = (RunCheckpoints(tmp_path / name).newest() for name in ("straight", "killed"))
+    assert one is not None
+    assert two is not None
+    assert one.extra["learner"]["sac_updates"] > 6
+    assert one.extra["learner"] == two.extra["learner"]
+    for name, tensor in one.tensors.items():
+        assert torch.equal(tensor, two.tensors[name]), name
+    one.build_critic()
+    # The encoder is that of imitation; what was learnt on top of it plays.
+    imitation = load_checkpoint(tmp_path / "straight" / "checkpoints" / "round_000000")
+    for name, tensor in imitation.tensors.items():
+        if name.startswith("actor.history.encoder"):
+            assert torch.equal(tensor, one.tensors[name]), name
+    rows = straight.folder.read_progress()
+    assert float(rows[-1]["improvement_kl"]) > 0
+    assert rows[0]["improvement_kl"] == "nan"
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("preset", list(Preset))
 def test_every_agent_and_preset_is_a_valid_run(agent, preset):

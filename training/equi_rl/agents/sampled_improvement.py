@@ -117,10 +117,10 @@ def candidates(
     settings: SampledImprovementSettings,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """(K, N, 5): the mean, the given actions, and samples around the mean, one around the first."""
+    """(K, N, 5): the mean, the given actions, and samples, two of them around the first given."""
     count = settings.samples
     centres = mean.expand(count, *mean.shape).clone()
-    centres[count - 1 :] = given[0]
+    centres[max(count - 2, 0) :] = given[0]
     spread = 0.3 + torch.rand(count, len(mean), 1, generator=generator)
     noise = torch.randn(count, *mean.shape, generator=generator)
     drawn = (centres + settings.noise_std * spread * noise).clamp(-1.0, 1.0)

@@ -30,6 +30,7 @@ class Preset(str, Enum):
 
     PAPER = "paper"
     FAST = "fast"
+    REWARD = "reward"
     SHIP = "ship"
 
 
@@ -70,7 +71,8 @@ class RobotRun:
     """block_picking, block_pulling, block_pushing or drawer_opening."""
     preset: Preset = Preset.FAST
     """Where the other defaults come from. paper: the published recipe. fast: the same on two CPU
-    cores, pretrained by imitation. ship: DAgger, for policies that are deployed."""
+    cores, pretrained by imitation. reward: imitation, then improvement by reward on the features
+    of a frozen encoder. ship: DAgger, for policies that are deployed."""
     agent: str = "equi-rsac"
     """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
     drq-shift-rsac."""
@@ -88,6 +90,9 @@ class RobotRun:
     """Episodes of random actions in the replay buffer before learning."""
     rotate: bool = True
     """Whether sampled episodes are rotated by a random angle (augmentation)."""
+    cached_rotations: int = 4
+    """With sac.encoder frozen: rotated copies of an episode whose features are stored beside its
+    own; 0 without rotate."""
     randomise: bool = False
     """Domain randomisation: sizes, masses, friction, calibration and depth vary in every second
     episode."""
@@ -101,6 +106,9 @@ class RobotRun:
     and random episodes included; 0: rounds alone end the run."""
     episodes_per_round: int = 5
     """Episodes that the current policy collects in a round."""
+    exploration_std: float = 0.0
+    """Noise on the mean action of collected episodes, in policy units: each draws its standard
+    deviation uniformly below this. 0: actions are drawn from the policy."""
     updates_per_round: int = 25
     """Updates while one round of episodes is collected; 0: updates_per_step says how many."""
     updates_per_step: float = 1.0
@@ -148,6 +156,8 @@ class RobotRun:
             "environment_steps",
             "updates_per_round",
             "pre_updates_per_step",
+            "cached_rotations",
+            "exploration_std",
             "expert_takeover_within",
             "expert_takeover_grows_to",
             "failing_evaluations",
@@ -176,6 +186,13 @@ class RobotRun:
             "sac.encoder",
             self.sac.encoder.value,
             f"separate for {self.agent}: an equivariant and a plain network cannot share one",
+        )
+        _require(
+            self.kind.pixels is PixelAugmentation.NONE or self.sac.encoder is not Encoder.FROZEN,
+            "sac.encoder",
+            self.sac.encoder.value,
+            f"another for {self.agent}: features of images that are cropped or shifted anew in"
+            " every batch cannot be stored",
         )
         self._require_fit_for_preset()
 

@@ -63,6 +63,7 @@ def play_policy(
     rng: np.random.Generator | None = None,
     expert: Expert | None = None,
     expert_takeover_at: int | None = None,
+    exploration_std: float | None = None,
 ) -> tuple[Episode, EpisodeOutcome]:
     """One episode of a policy on the scene of `seed`.
 
@@ -73,6 +74,8 @@ def play_policy(
         rng: draws random actions; None plays the policy's mean.
         expert: labels every state with the action that it would take; None: no labels.
         expert_takeover_at: step from which on the expert acts itself; None: never.
+        exploration_std: with `rng`, standard deviation of noise that is added to the policy's mean,
+            in policy units; None draws actions from the policy itself.
     """
     if expert_takeover_at is not None and expert is None:
         raise ValueError(
@@ -87,7 +90,12 @@ def play_policy(
     if expert is not None:
         memory = expert.start(env.state(), np.random.default_rng(seed))
     while True:
-        action, state = policy.act(observation, executed, state, rng)
+        if exploration_std is None or rng is None:
+            action, state = policy.act(observation, executed, state, rng)
+        else:
+            action, state = policy.act(observation, executed, state)
+            noise = exploration_std * rng.standard_normal(len(action)).astype(np.float32)
+            action = np.clip(action + noise, -1.0, 1.0)
         label = None
         if expert is not None and memory is not None:
             label, memory = expert.act(env.state(), memory)

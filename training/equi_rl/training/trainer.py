@@ -20,7 +20,7 @@ import dataclasses
 import logging
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,10 @@ import torch
 from equi_core.contract import Provenance
 from equi_core.scene_seeds import SEEDS_PER_RUN, SELECTION_SEED
 from equi_core.statistics import SuccessRate
+from equi_rl.agents.feature_cache import FeatureCache
 from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
-from equi_rl.data.collate import collate
-from equi_rl.data.episode import labelled_by_success
+from equi_rl.data.collate import LabelledBatch, collate
+from equi_rl.data.episode import Episode, labelled_by_success
 from equi_rl.data.replay_buffer import EPISODE_FORMAT, EpisodeReplayBuffer, stored_episodes
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
@@ -72,6 +73,7 @@ class RobotTrainer:
         self.rng = np.random.default_rng(run.seed)
         self.progress = Progress()
         self.learner = make_learner(run)
+        self._features: FeatureCache | None = None
         # Last: it creates the folder, and settings that cannot be create nothing.
         self.replay_buffer = EpisodeReplayBuffer(run.replay_capacity, replay_folder(folder))
 
@@ -215,6 +217,7 @@ class RobotTrainer:
                 stochastic=self.run.preset is not Preset.SHIP,
                 label_with_expert=self.run.preset is Preset.SHIP,
                 expert_takeover_within=self.run.expert_takeover_in(self.progress.rounds),
+                exploration_std=self.run.exploration_std,
             )
         )
         metrics = self._updates(self.run.updates_per_round or self.progress.owed_updates)
@@ -248,11 +251,19 @@ class RobotTrainer:
         episodes = self.replay_buffer.sample(
             self.run.batch_episodes, self.rng, self.run.demonstrations_per_batch
         )
-        size = self.learner.actor.config.observation_size
-        batch = collate(episodes, size, self.rng, self.run.augmentation)
-        metrics = self.learner.update(batch, diagnose=diagnose)
+        metrics = self.learner.update(self._batch(episodes), diagnose=diagnose)
         self.progress.updates += 1
         return metrics
+
+    def _batch(self, episodes: Sequence[Episode]) -> LabelledBatch:
+        """Images, or the features that a frozen encoder has made of them."""
+        if not self.learner.encoder_is_frozen:
+            size = self.learner.actor.config.observation_size
+            return collate(episodes, size, self.rng, self.run.augmentation)
+        if self._features is None:
+            rotations = self.run.cached_rotations if self.run.rotate else 0
+            self._features = FeatureCache(self.learner.actor, rotations)
+        return self._features.collate(episodes, self.rng)
 
     def evaluate(
         self, collector: Collector, metrics: Mapping[str, float] | None = None
