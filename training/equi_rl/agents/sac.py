@@ -200,9 +200,8 @@ class SacUpdate:
         proposed = self.networks.prior_mean(features.to_critic, previous, batch.layout)
 
         def value_of(actions: Tensor) -> Tensor:  # (K, N, 5) to (K, N)
-            histories = history[rows].repeat(len(actions), 1)
-            values = self.networks.values(frozen_critic, histories, actions.flatten(0, 1))
-            return values.mean(dim=0).unflatten(0, actions.shape[:2])
+            config = self.networks.critic.config
+            return dense.candidate_values(config, frozen_critic, history[rows], actions).mean(dim=0)
 
         return self.sampled.loss(
             decided.mean[rows],

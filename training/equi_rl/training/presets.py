@@ -22,7 +22,6 @@ from typing import Any
 
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.sac_settings import Encoder, Improvement, SacSettings
-from equi_rl.agents.sampled_improvement import SampledImprovementSettings
 from equi_rl.data.collate import PixelAugmentation
 from equi_rl.envs import TASKS
 from equi_rl.experts import FirstChoice
@@ -97,7 +96,6 @@ PRESETS: Mapping[Preset, dict[str, Any]] = {
             actor_uses_updated_critic=False,
             encoder=Encoder.FROZEN,
             improvement=Improvement.SAMPLED,
-            sampled=SampledImprovementSettings(steps_per_update=300),
             policy_ema=0.005,
         ),
     },
