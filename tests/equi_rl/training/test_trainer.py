@@ -318,7 +318,7 @@ def test_the_published_recipe_updates_after_each_filling_and_then_plays_ahead(
         environment_steps=18,
         evaluate_every=2,
         evaluation_episodes=1,
-        evaluation_share=100.0,
+        evaluation_share=None,
     )
     assert diary_of(run, tmp_path, monkeypatch) == [
         *("Demonstrate 2", "6 x update", "PlayRandom 1", "3 x update"),
@@ -374,7 +374,7 @@ def test_a_killed_run_of_the_published_recipe_ends_like_one_that_was_not(tmp_pat
         batch_episodes=2,
         evaluate_every=1,
         evaluation_episodes=1,
-        evaluation_share=0.5,
+        evaluation_share=1.0,
     )
     RobotTrainer(run, tmp_path / "straight").train()
     with pytest.raises(Killed):
@@ -407,7 +407,7 @@ def test_a_killed_run_of_the_preset_reward_ends_like_one_that_was_not(tmp_path, 
         cached_rotations=1,
         evaluate_every=1,
         evaluation_episodes=1,
-        evaluation_share=0.5,
+        evaluation_share=1.0,
     )
     straight = RobotTrainer(run, tmp_path / "straight")
     straight.train()

@@ -130,12 +130,14 @@ class RobotRun:
     imitate_successes: bool = False
     """Whether the actions of an episode in which the agent itself succeeded become labels."""
     evaluate_every: int = 10
-    """Rounds between checkpoints; each comes with an evaluation if evaluation_share allows it."""
+    """Rounds between checkpoints; each comes with an evaluation unless evaluation_share says when
+    these are made."""
     evaluation_episodes: int = 100
     """Greedy episodes of an evaluation, on scenes of their own."""
-    evaluation_share: float | None = 0.1
-    """Largest share of the run's environment steps that its evaluations may take in addition; the
-    one at the end is always made. None: no limit."""
+    evaluation_share: float | None = None
+    """With environment_steps: evaluations take at most this share of them in addition, even if
+    every episode lasts to its end. As many as fit are made: one after pretraining, the others at
+    equal distances, the last at the end. None: one every evaluate_every rounds."""
     failing_evaluations: int = 10
     """So many evaluations in a row without a success stop the run; 0: never."""
     replay_capacity: int = 100_000
@@ -205,14 +207,19 @@ class RobotRun:
             "positive, or 0 with environment_steps and a preset other than ship, whose learning"
             " rate falls over the rounds",
         )
-        # One at the start, after pretraining, and one at the end.
-        needed = 2 * self.longest_evaluation_steps
         _require(
-            not budget or share is None or needed <= share * budget,
+            share is None or budget > 0,
+            "evaluation_share",
+            share,
+            "None without environment_steps, of which it is a share",
+        )
+        _require(
+            share is None or self.planned_evaluations > 0,
             "evaluation_episodes",
             self.evaluation_episodes,
-            f"so few that two evaluations, up to {needed} steps, fit into evaluation_share ="
-            f" {share} of environment_steps = {budget}",
+            "so few that an evaluation after pretraining and one at the end, up to"
+            f" {self.longest_evaluation_steps} steps each, fit into evaluation_share = {share} of"
+            f" environment_steps = {budget}",
         )
         _require(
             not self.pre_updates_per_step or not self.imitation.updates,
@@ -273,6 +280,14 @@ class RobotRun:
         return PolicyContract(task=self.task, image=image)
 
     @property
+    def planned_evaluations(self) -> int:
+        """Evaluations that fit into evaluation_share, without the one after pretraining."""
+        if self.evaluation_share is None:
+            return 0
+        fitting = self.evaluation_share * self.environment_steps / self.longest_evaluation_steps
+        return int(fitting) - (1 if self.imitation.updates else 0)
+
+    @property
     def longest_evaluation_steps(self) -> int:
         """Environment steps of an evaluation in which every episode runs out of time."""
         return self.evaluation_episodes * self.contract.max_steps
@@ -297,4 +312,6 @@ def _require(condition: bool, name: str, value: object, allowed: str) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
     return value.value if isinstance(value, Enum) else value

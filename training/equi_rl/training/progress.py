@@ -23,6 +23,8 @@ class Progress:
     episodes: int = 0
     owed_updates: int = 0
     """Updates for the episodes collected last, made while the next ones are played."""
+    evaluations: int = 0
+    """Evaluations that were due so far, the one after pretraining not counted."""
     evaluation_steps: int = 0
     """Environment steps of all evaluations."""
     best_successes: int = -1
@@ -47,16 +49,15 @@ def updates_for(run: RobotRun, steps_before: int, new_steps: int) -> int:
     return math.floor(ratio * (steps_before + new_steps)) - math.floor(ratio * steps_before)
 
 
-def can_afford_evaluation(run: RobotRun, progress: Progress) -> bool:
-    """Whether one more evaluation keeps all of them, the last one included, within their share.
+def evaluations_due(run: RobotRun, progress: Progress) -> int:
+    """Evaluations that should have been made by now, the one after pretraining not counted.
 
-    Evaluations together take at most `evaluation_share` of the run's environment steps, even if
-    every episode of them lasts to its end. What the last evaluation may take is set aside evenly
-    over the run.
+    With `evaluation_share` they lie at equal distances in environment steps, the last at the end,
+    so runs of several seeds and agents are evaluated at the same steps. Without, there is one every
+    `evaluate_every` rounds and one at the end.
     """
-    if run.evaluation_share is None:
-        return True
-    longest = run.longest_evaluation_steps
-    available = run.evaluation_share * progress.environment_steps
-    set_aside = longest * share_done(run, progress)
-    return progress.evaluation_steps + longest <= available - set_aside
+    done = share_done(run, progress)
+    if run.evaluation_share is not None:
+        return math.floor(run.planned_evaluations * done)
+    regular, rest = divmod(progress.rounds, run.evaluate_every)
+    return regular + (1 if done == 1.0 and rest else 0)

@@ -4,7 +4,7 @@
 A round hands the current policy to the collector, makes its updates meanwhile, and then takes the
 collected episodes into the replay buffer: what plays lags one round behind what learns, and neither
 waits for the other longer than it must. Evaluation plays the policy's mean on scenes of its own;
-`progress.can_afford_evaluation` says when. The run folder documents itself:
+`progress.evaluations_due` says when. The run folder documents itself:
 
     config.json                 every setting of the run, and the version of the code
     progress.csv                one row per evaluation: counts, success, metrics
@@ -52,7 +52,7 @@ from equi_rl.training.collector import (
 from equi_rl.training.config import Preset, RobotRun
 from equi_rl.training.malloc import keep_freed_memory
 from equi_rl.training.metrics import log_scalars, progress_row
-from equi_rl.training.progress import Progress, can_afford_evaluation, share_done, updates_for
+from equi_rl.training.progress import Progress, evaluations_due, share_done, updates_for
 from equi_rl.training.renames import replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 
@@ -144,11 +144,12 @@ class RobotTrainer:
                 metrics |= self._updates(self.progress.owed_updates)
                 self.progress.owed_updates = 0
             self.progress.seconds = time.monotonic() - started
-            if last or self.progress.rounds % self.run.evaluate_every == 0:
-                if last or can_afford_evaluation(self.run, self.progress):
-                    metrics["success"] = self.evaluate(collector, metrics).rate
-                else:
-                    self.save()
+            due = evaluations_due(self.run, self.progress)
+            if due > self.progress.evaluations:
+                self.progress.evaluations = due
+                metrics["success"] = self.evaluate(collector, metrics).rate
+            elif self.progress.rounds % self.run.evaluate_every == 0:
+                self.save()
             log_scalars(writer, metrics, self.progress.environment_steps)
             _tell(report, self.progress, metrics)
 
