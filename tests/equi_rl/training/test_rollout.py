@@ -96,6 +96,7 @@ def test_a_clipped_step_is_recorded_as_requested_and_as_executed(env):
     assert (episode.requested_action == [0, 1, 1, 1, 0]).all()
     # The workspace ends somewhere: there the gripper stays, and the policy is told so.
     assert np.allclose(episode.executed_action[-1, 1:4], 0, atol=1e-6)
+    assert episode.is_clipped[-1]
     np.testing.assert_array_equal(policy.told[1:], episode.executed_action[:-1])
 
 
@@ -103,9 +104,11 @@ def test_random_episodes_and_demonstrations_record_both_actions(env):
     expert = make_expert("block_picking", env.contract, EXPERT)
     shown, _ = play_expert(env, expert, SEED)
     np.testing.assert_allclose(shown.requested_action, shown.executed_action, atol=1e-5)
+    assert not shown.is_clipped.any()
     tried, _ = play_random(env, SEED)
     clipped = np.abs(tried.requested_action - tried.executed_action).max(axis=1) > 1e-3
     assert 0.02 < clipped.mean() < 0.8
+    np.testing.assert_array_equal(tried.is_clipped, clipped)
 
 
 def test_exploration_adds_noise_to_the_mean_and_each_episode_draws_how_much(env, untrained):

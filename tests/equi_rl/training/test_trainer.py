@@ -299,7 +299,12 @@ def diary_of(run, folder, monkeypatch) -> list[str]:
     """What a run does, in order; equal entries in a row are counted."""
     diary: list[str] = []
     trainer = RobotTrainer(run, folder)
-    monkeypatch.setattr(trainer, "_update", lambda **_: diary.append("update") or {})
+
+    def update(**_) -> dict[str, float]:
+        diary.append("update")
+        return {}
+
+    monkeypatch.setattr(trainer, "_update", update)
     trainer._train(DiaryCollector(diary), NoWriter(), 0.0, None)
     return [
         f"{len(list(group))} x {what}" if what == "update" else what
