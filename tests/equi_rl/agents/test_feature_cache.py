@@ -85,7 +85,7 @@ def test_features_of_an_equivariant_encoder_permute_under_a_quarter_turn(actor):
     # Given an episode that only quarter turns leave inside the square of actions
     episode = an_episode(1, 3)
     episode.requested_action[:, 1:3] = 1.0
-    copies = FeatureCache(actor, rotations=6).copies(episode)
+    copies = FeatureCache(actor, rotations=6, fit_square=True).copies(episode)
     assert len({copy.angle_rad for copy in copies}) > 1
     group = actor.config.symmetry
     for copy in copies:

@@ -74,7 +74,7 @@ def test_actions_turn_like_the_world():
 
 
 @pytest.mark.parametrize("reach", [0.5, 0.9, 1.0])
-def test_a_rotation_never_shortens_a_step_and_never_leaves_the_square(reach):
+def test_an_angle_that_fits_keeps_every_step_whole_and_inside_the_square(reach):
     rng = np.random.default_rng(0)
     angles = []
     for _ in range(200):
@@ -87,6 +87,15 @@ def test_a_rotation_never_shortens_a_step_and_never_leaves_the_square(reach):
         assert np.abs(rotated[:, 1:3]).max() <= 1.0
         angles.append(angle)
     assert len(set(angles)) > 150
+
+
+def test_a_label_that_would_leave_the_square_keeps_its_direction():
+    corner = torch.tensor([[0.0, 1.0, 1.0, 0.0, 0.0]])
+    angle = math.pi / 4 + 0.1
+    rotated = augment.rotate_labels(corner, angle)[0]
+    assert rotated[1:3].abs().max() == pytest.approx(1.0)
+    expected = math.atan2(1, 1) + angle
+    assert math.atan2(rotated[2], rotated[1]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_where_no_angle_fits_a_quarter_turn_is_taken_exactly():

@@ -98,6 +98,22 @@ def test_an_episode_turns_as_one():
     assert np.ptp(directions) > 0.1
 
 
+@pytest.mark.parametrize("fit_square", [False, True])
+def test_a_rotated_step_is_as_long_as_the_images_show_and_its_label_can_be_followed(fit_square):
+    corner = np.tile([0.0, 1.0, -1.0, 0.0, 0.0], (2, 1)).astype(np.float32)
+    episode = dataclasses.replace(
+        an_episode(1, 2), requested_action=corner, executed_action=corner, expert_action=corner
+    )
+    augmentation = Augmentation(fit_square=fit_square)
+    labelled = collate([episode] * 20, 84, np.random.default_rng(0), augmentation)
+    batch = labelled.episodes
+    for actions in (batch.requested_actions, batch.executed_actions):
+        lengths = torch.linalg.vector_norm(actions[:, 1:3], dim=1)
+        torch.testing.assert_close(lengths, torch.full_like(lengths, 2**0.5))
+    assert (batch.requested_actions.abs().max() > 1.1) == (not fit_square)
+    assert labelled.expert_actions.abs().max() <= 1.0 + 1e-6
+
+
 def test_a_crop_takes_larger_images():
     batch = collate(
         [an_episode(0, 3, size=90)],

@@ -39,11 +39,12 @@ class FeatureCache:
     Args:
         actor: its encoder must not change any more.
         rotations: rotated copies of an episode, beside the episode itself.
+        fit_square: see `Augmentation`.
     """
 
-    def __init__(self, actor: Actor, rotations: int) -> None:
+    def __init__(self, actor: Actor, rotations: int, fit_square: bool = False) -> None:
         self._config = actor.config
-        self._rotations = rotations
+        self._rotations, self._fit_square = rotations, fit_square
         with torch.no_grad():
             self._layers = dense.map_tensors(actor.dense().history.encoder, torch.clone)
         self._copies: WeakKeyDictionary[Episode, list[EncodedCopy]] = WeakKeyDictionary()
@@ -70,7 +71,8 @@ class FeatureCache:
 
     def _encode(self, episode: Episode) -> list[EncodedCopy]:
         rng = np.random.default_rng(zlib.crc32(episode.executed_action.tobytes()))
-        angles = [0.0, *(random_angle_rad(episode, rng) for _ in range(self._rotations))]
+        drawn = (random_angle_rad(episode, rng, self._fit_square) for _ in range(self._rotations))
+        angles = [0.0, *drawn]
         frames, size = len(episode.depth), self._config.observation_size
         depth = np.empty((len(angles) * frames, size, size), dtype=np.float32)
         for number, angle in enumerate(angles):

@@ -3,9 +3,10 @@
 
 Rotating the world by an angle rotates every depth image about the TCP (which lies between pixels,
 at 41.5 of 84; `image_kernels.rotate_into`) and the x, y part of every action; gripper, height and
-yaw steps stay. Multiples of a quarter turn are exact permutations. A step that an angle would take
-out of the square of possible actions is never shortened, because the images show all of it: another
-angle is drawn.
+yaw steps stay. Multiples of a quarter turn are exact permutations. A step that was made is never
+shortened, because the images show all of it: it may leave the square [-1, 1] of actions that a
+policy can ask for, or another angle is drawn. A label is shortened to the square, which is where a
+policy can follow it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,14 @@ def rotate_actions(actions: Tensor, angle_rad: float) -> Tensor:
     rotated = actions.clone()
     rotated[:, 1] = cos * actions[:, 1] - sin * actions[:, 2]
     rotated[:, 2] = sin * actions[:, 1] + cos * actions[:, 2]
+    return rotated
+
+
+def rotate_labels(labels: Tensor, angle_rad: float) -> Tensor:
+    """Actions to imitate (T, 5), rotated; what would leave the square keeps its direction only."""
+    rotated = rotate_actions(labels, angle_rad)
+    longest = rotated[:, 1:3].abs().amax(dim=1, keepdim=True).clamp(min=1.0)
+    rotated[:, 1:3] /= longest
     return rotated
 
 

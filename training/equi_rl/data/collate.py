@@ -35,8 +35,10 @@ class Augmentation:
     """Random transformations of whole episodes."""
 
     rotate: bool = True
-    """Rotate world and actions by one angle per episode, drawn from the circle; angles at which a
-    step would leave the square of actions are drawn again."""
+    """Rotate world and actions by one angle per episode, drawn from the circle."""
+    fit_square: bool = False
+    """Draw another angle, at last a quarter turn, where a step would leave the square of actions;
+    False lets it leave."""
     pixels: PixelAugmentation = PixelAugmentation.NONE
     shift_px: int = 4
     """Largest shift along either axis."""
@@ -70,7 +72,7 @@ def collate(
     episodes = list(episodes) * augmentation.copies
     layout = EpisodeLayout.of_lengths([len(episode) for episode in episodes])
     angles = [
-        random_angle_rad(episode, rng) if augmentation.rotate else 0.0
+        random_angle_rad(episode, rng, augmentation.fit_square) if augmentation.rotate else 0.0
         for episode in episodes[:originals]
     ] * augmentation.copies
     depth = np.empty((layout.n_frames, size_px, size_px), dtype=np.float32)
@@ -108,11 +110,15 @@ def pack_episodes(
     requested, executed, labels = (
         torch.cat(
             [
-                augment.rotate_actions(torch.from_numpy(getattr(episode, name)), angle)
+                rotate(torch.from_numpy(getattr(episode, name)), angle)
                 for episode, angle in zip(episodes, angles_rad, strict=True)
             ]
         )
-        for name in ("requested_action", "executed_action", "expert_action")
+        for name, rotate in (
+            ("requested_action", augment.rotate_actions),
+            ("executed_action", augment.rotate_actions),
+            ("expert_action", augment.rotate_labels),
+        )
     )
     terminated = [np.zeros(len(episode), dtype=np.float32) for episode in episodes]
     for episode, row in zip(episodes, terminated, strict=True):
@@ -137,8 +143,10 @@ def pack_episodes(
     return LabelledBatch(episodes=packed, expert_actions=labels[step_rows])
 
 
-def random_angle_rad(episode: Episode, rng: np.random.Generator) -> float:
-    """An angle [rad] by which the whole episode can be rotated."""
+def random_angle_rad(episode: Episode, rng: np.random.Generator, fit_square: bool) -> float:
+    """An angle [rad] by which the whole episode is rotated."""
+    if not fit_square:
+        return augment.random_angle_rad(rng)
     return augment.random_fitting_angle_rad(
         rng, episode.requested_action, episode.executed_action, episode.expert_action
     )

@@ -90,6 +90,10 @@ class RobotRun:
     """Episodes of random actions in the replay buffer before learning."""
     rotate: bool = True
     """Whether sampled episodes are rotated by a random angle (augmentation)."""
+    rotation_fits_square: bool = False
+    """Draw another angle, at last a quarter turn, where a rotated step would leave the square of
+    actions that a policy can ask for; False lets the critic and the memory see such steps. Most
+    demonstrations then fit at quarter turns only, which teach an equivariant agent nothing."""
     cached_rotations: int = 4
     """With sac.encoder frozen: rotated copies of an episode whose features are stored beside its
     own; 0 without rotate."""
@@ -270,7 +274,9 @@ class RobotRun:
     @property
     def augmentation(self) -> Augmentation:
         """How sampled episodes are transformed."""
-        return Augmentation(self.rotate, self.kind.pixels, copies=self.kind.copies)
+        return Augmentation(
+            self.rotate, self.rotation_fits_square, self.kind.pixels, copies=self.kind.copies
+        )
 
     @property
     def contract(self) -> PolicyContract:

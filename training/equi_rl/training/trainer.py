@@ -263,7 +263,9 @@ class RobotTrainer:
             return collate(episodes, size, self.rng, self.run.augmentation)
         if self._features is None:
             rotations = self.run.cached_rotations if self.run.rotate else 0
-            self._features = FeatureCache(self.learner.actor, rotations)
+            self._features = FeatureCache(
+                self.learner.actor, rotations, self.run.rotation_fits_square
+            )
         return self._features.collate(episodes, self.rng)
 
     def evaluate(
