@@ -75,6 +75,16 @@ def test_an_agent_after_real_updates_is_exact(exact_agent):
     assert relative_errors(actor, critic)[True] < ROUNDING
 
 
+@pytest.mark.parametrize("group", EXACT_GROUPS)
+def test_layer_norm_and_more_heads_keep_a_critic_exact(group):
+    torch.manual_seed(0)
+    config = tiny_config(group, critic_heads=5, critic_layer_norm=True)
+    actor, critic = build_agent("equivariant", config)
+    perturb(actor, critic)
+    assert len(critic.dense().heads) == 5
+    assert relative_errors(actor, critic)[True] < ROUNDING
+
+
 def test_the_full_size_agent_is_exact_over_fifty_steps():
     torch.manual_seed(0)
     actor, critic = build_agent("equivariant", reference_config("C4"))

@@ -50,7 +50,7 @@ def remember_the_first_image(rng: np.random.Generator, steps: int) -> Episode:
     label = np.array([0.0, 0.0, 0.0, 0.8 if up else -0.8, 0.0], dtype=np.float32)
     recorder = EpisodeRecorder(observations[0])
     for step in range(steps):
-        recorder.add(np.zeros(5), 0.0, observations[step + 1], label)
+        recorder.add(np.zeros(5), np.zeros(5), 0.0, observations[step + 1], label)
     return recorder.finish(terminated=True)
 
 
@@ -102,7 +102,8 @@ def test_unlabelled_steps_do_not_count(actor):
     partly = Episode(
         episode.depth,
         episode.holding,
-        episode.action,
+        episode.requested_action,
+        episode.executed_action,
         episode.reward,
         episode.terminated,
         labels,

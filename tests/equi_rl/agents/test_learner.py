@@ -11,7 +11,7 @@ from small_networks import random_batch, tiny_config
 
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.learner import SacLearner
-from equi_rl.agents.sac import Encoder, SacSettings
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.agent import build_agent
 
@@ -27,7 +27,7 @@ def a_learner(policy_ema: float, pretraining_updates: int = 0) -> SacLearner:
 
 def a_batch() -> LabelledBatch:
     episodes = random_batch(tiny_config(), (3, 7, 5), torch.Generator().manual_seed(0))
-    return LabelledBatch(episodes, expert_actions=0.5 * episodes.actions)
+    return LabelledBatch(episodes, expert_actions=0.5 * episodes.requested_actions)
 
 
 def trained(learner: SacLearner) -> dict[str, torch.Tensor]:

@@ -10,14 +10,10 @@ import pytest
 import torch
 from small_networks import random_batch, tiny_config
 
-from equi_rl.agents.sac import (
-    Encoder,
-    SacSettings,
-    SacUpdate,
-    lambda_returns,
-    mean_over_copies,
-    polyak_update,
-)
+from equi_rl.agents.returns import lambda_returns, mean_over_copies
+from equi_rl.agents.sac import SacUpdate
+from equi_rl.agents.sac_networks import polyak_update
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.bench.update import EscnnUpdate, pad, update_operations
 from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
@@ -48,7 +44,7 @@ def test_three_updates_follow_the_plain_escnn_program(networks):
     settings = SacSettings(actor_learning_rate=1e-2, critic_learning_rate=1e-2, tau=0.3)
     plain = EscnnUpdate(copy.deepcopy(actor), copy.deepcopy(critic), settings)
     fast = SacUpdate(actor, critic, settings)
-    fast.dtype = torch.float32
+    fast.networks.dtype = torch.float32
     for seed in range(3):
         batch = batch_of(actor.config, seed)
         layout = batch.layout
@@ -59,6 +55,22 @@ def test_three_updates_follow_the_plain_escnn_program(networks):
         found = fast.step(batch, torch.Generator().manual_seed(seed))
         for name, value in expected.items():
             assert found[name] == pytest.approx(value, rel=2e-3, abs=2e-4), (seed, name)
+
+
+def test_the_critic_is_told_the_request_and_the_memory_what_was_executed(networks):
+    actor, critic = networks
+    batch = batch_of(actor.config)
+    losses = {}
+    for name in ("as it is", "requested_actions", "executed_actions"):
+        learner = SacUpdate(copy.deepcopy(actor), copy.deepcopy(critic))
+        changed = batch
+        if name != "as it is":
+            changed = dataclasses.replace(batch, **{name: -getattr(batch, name)})
+        losses[name] = learner.step(changed, torch.Generator().manual_seed(1))
+    # The request enters the value of the step alone, never the policy's histories.
+    assert losses["requested_actions"]["entropy"] == losses["as it is"]["entropy"]
+    assert losses["requested_actions"]["value"] != losses["as it is"]["value"]
+    assert losses["executed_actions"]["entropy"] != losses["as it is"]["entropy"]
 
 
 def returns_of(td_lambda, lengths=(3, 1, 5)):
@@ -100,12 +112,12 @@ def test_a_terminal_transition_does_not_bootstrap_and_a_time_out_does(networks):
     ended = dataclasses.replace(batch, terminated=torch.ones(batch.layout.n_steps))
     going = dataclasses.replace(batch, terminated=torch.zeros(batch.layout.n_steps))
     frames = dense.prepare_depth(actor.config, batch.depth_m, batch.holding)
-    features = dense.encode(critic.config, learner.target.history.encoder, frames)
-    previous = batch.layout.previous_actions(batch.actions)
+    features = dense.encode(critic.config, learner.networks.target.history.encoder, frames)
+    previous = batch.layout.previous_actions(batch.executed_actions)
     density = torch.full((batch.layout.n_steps,), -1.0)
     targets = [
         learner.targets(
-            item, features, previous, batch.actions, density, torch.tensor(0.5), _timer()
+            item, features, previous, batch.requested_actions, density, torch.tensor(0.5), _timer()
         )
         for item in (ended, going)
     ]
@@ -183,7 +195,7 @@ def test_the_critic_learns_constant_rewards(networks):
 def test_a_batch_without_any_label_is_learnt_from_by_reward_alone(networks):
     batch = batch_of(networks[0].config)
     losses = []
-    for labels in (None, torch.full_like(batch.actions, float("nan"))):
+    for labels in (None, torch.full_like(batch.requested_actions, float("nan"))):
         actor, critic = copy.deepcopy(networks)
         learner = SacUpdate(actor, critic, SacSettings(demonstration_weight=0.3))
         generator = torch.Generator().manual_seed(1)
@@ -198,7 +210,8 @@ def test_a_batch_that_does_not_fit_its_layout_is_refused(networks):
             batch.layout,
             batch.depth_m,
             batch.holding,
-            batch.actions,
+            batch.requested_actions,
+            batch.executed_actions,
             batch.rewards[:2],
             batch.terminated,
         )
@@ -233,7 +246,7 @@ def test_the_gradient_of_a_shared_encoder_is_the_slope_of_the_critic_loss(combin
         encoder=Encoder.CRITIC,
     )
     learner = SacUpdate(actor, critic, settings)
-    learner.dtype = torch.float32  # a slope over so small a distance needs every digit
+    learner.networks.dtype = torch.float32  # a slope over so small a distance needs every digit
     batch = batch_of(actor.config)
     learner.step(batch)
     parameters = list(critic.history.encoder.parameters())

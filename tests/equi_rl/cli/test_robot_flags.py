@@ -7,11 +7,12 @@ import itertools
 
 import pytest
 
-from equi_rl.agents.sac import Encoder
+from equi_rl.agents.sac_settings import Encoder
 from equi_rl.cli.train import RobotCommand, main, parse
 from equi_rl.results.robot_experiments import ABLATIONS, FAST_CHOICES
 from equi_rl.training.config import Preset, RobotConfigError, RobotRun
 from equi_rl.training.presets import robot_run
+from equi_rl.training.renames import flatten
 
 NEEDED = ("--task", "block_picking", "--folder", "runs/x")
 
@@ -91,9 +92,7 @@ def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(cap
     assert "--sac.tau FLOAT Polyak coefficient" in text
     assert "--imitation.updates INT" in text
     settings = robot_run("block_picking", "fast").to_mapping()
-    flags = [f"--{name}" for name in settings if name not in ("sac", "imitation")]
-    flags += [f"--{part}.{name}" for part in ("sac", "imitation") for name in settings[part]]
-    for flag in flags:
+    for flag in (f"--{name}" for name in flatten(settings)):
         assert f"{flag.replace('_', '-')} " in text, flag
     assert "(default: 0.02)" in text  # tau of the preset fast
     assert "(default: 400)" in text  # updates of imitation
@@ -104,7 +103,7 @@ def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(cap
     [
         (("--task", "juggling"), ("task is 'juggling'", "block_pushing")),
         (("--agent", "ppo"), ("agent is 'ppo'", "equi-rsac")),
-        (("--preset", "slow"), ("preset is 'slow'", "paper, fast, ship")),
+        (("--preset", "slow"), ("preset is 'slow'", "paper, fast, reward, ship")),
         (("--seed", "400"), ("seed is 400", "between 0 and 399")),
         (("--batch-episodes", "0"), ("batch_episodes is 0", "at least 1")),
         (("--group", "C5"), ("network.group = 'C5'", "C4, C8")),

@@ -233,6 +233,18 @@ def test_a_robot_run_is_shown_in_rounds(tmp_path, monkeypatch, caplog):
     assert "20 steps/s" in caplog.text
 
 
+def test_a_robot_run_with_a_budget_is_shown_in_steps(tmp_path, monkeypatch, caplog):
+    def train(self, *, resume, report):
+        report(trainer_module.Progress(rounds=3, environment_steps=40_500, seconds=2.0), {})
+        return {}
+
+    monkeypatch.setattr(trainer_module.RobotTrainer, "train", train)
+    arguments = ["robot", "--task", "block_pushing", "--preset", "paper", "--folder", str(tmp_path)]
+    with caplog.at_level("INFO"):
+        assert main(arguments) == 0
+    assert "40500 of 81000 steps" in caplog.text.replace(",", "")
+
+
 @pytest.mark.parametrize("error", [CheckpointError, ReplayError])
 def test_a_damaged_run_ends_with_a_message_and_status_two(error, tmp_path, monkeypatch, capsys):
     def train(self, *, resume, report):

@@ -73,13 +73,40 @@ def test_actions_turn_like_the_world():
     assert torch.equal(rotated, torch.tensor([[0.3, 0.0, 1.0, -0.5, 0.7]]))
 
 
-def test_a_turned_step_that_would_be_too_long_keeps_its_direction():
+@pytest.mark.parametrize("reach", [0.5, 0.9, 1.0])
+def test_an_angle_that_fits_keeps_every_step_whole_and_inside_the_square(reach):
+    rng = np.random.default_rng(0)
+    angles = []
+    for _ in range(200):
+        actions = rng.uniform(-reach, reach, size=(3, 5)).astype(np.float32)
+        unknown = np.full((3, 5), np.nan, dtype=np.float32)
+        angle = augment.random_fitting_angle_rad(rng, actions, unknown)
+        rotated = augment.rotate_actions(torch.from_numpy(actions), angle).numpy()
+        lengths = np.linalg.norm(actions[:, 1:3], axis=1)
+        np.testing.assert_allclose(np.linalg.norm(rotated[:, 1:3], axis=1), lengths, rtol=1e-5)
+        assert np.abs(rotated[:, 1:3]).max() <= 1.0
+        angles.append(angle)
+    assert len(set(angles)) > 150
+
+
+def test_a_label_that_would_leave_the_square_keeps_its_direction():
     corner = torch.tensor([[0.0, 1.0, 1.0, 0.0, 0.0]])
     angle = math.pi / 4 + 0.1
-    rotated = augment.rotate_actions(corner, angle)[0]
+    rotated = augment.rotate_labels(corner, angle)[0]
     assert rotated[1:3].abs().max() == pytest.approx(1.0)
     expected = math.atan2(1, 1) + angle
     assert math.atan2(rotated[2], rotated[1]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_where_no_angle_fits_a_quarter_turn_is_taken_exactly():
+    corner = np.array([[0.0, 1.0, -1.0, 0.0, 0.0]], dtype=np.float32)
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(40):
+        angle = augment.random_fitting_angle_rad(rng, corner)
+        rotated = augment.rotate_actions(torch.from_numpy(corner), angle)[0]
+        seen.add((float(rotated[1]), float(rotated[2])))
+    assert seen == {(1.0, -1.0), (1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0)}
 
 
 def test_the_original_is_left_alone():

@@ -24,7 +24,8 @@ def an_episode(number: int, steps: int, size=84, terminated=True) -> Episode:
     return Episode(
         depth=np.broadcast_to(marks[:, None, None], (steps + 1, size, size)).astype(np.uint16),
         holding=marks % 2 == 1,
-        action=actions,
+        requested_action=actions,
+        executed_action=0.5 * actions,
         reward=marks[:-1].astype(np.float32),
         terminated=terminated,
         expert_action=actions / 2,
@@ -46,15 +47,16 @@ def test_each_step_finds_its_frame_action_and_reward():
     np.testing.assert_array_equal(marks[layout.frame_of_step], expected)
     np.testing.assert_array_equal(marks[layout.next_frame_of_step], np.array(expected) + 1)
     np.testing.assert_array_equal(batch.rewards, expected)
-    np.testing.assert_allclose(batch.actions[:, 3] * 1000, expected, rtol=1e-6)
-    np.testing.assert_allclose(labelled.expert_actions, batch.actions / 2)
+    np.testing.assert_allclose(batch.requested_actions[:, 3] * 1000, expected, rtol=1e-6)
+    np.testing.assert_allclose(batch.executed_actions, batch.requested_actions / 2)
+    np.testing.assert_allclose(labelled.expert_actions, batch.requested_actions / 2)
     np.testing.assert_array_equal(batch.holding, marks % 2)
 
 
-def test_the_previous_action_is_zero_first_and_then_the_one_before():
+def test_the_previous_action_is_zero_first_and_then_the_one_executed_before():
     batch = collate([an_episode(1, 4)], 84, np.random.default_rng(0), STILL).episodes
-    previous = batch.layout.previous_actions(batch.actions)
-    np.testing.assert_allclose(previous[:, 3] * 1000, [0, 100, 101, 102, 103])
+    previous = batch.layout.previous_actions(batch.executed_actions)
+    np.testing.assert_allclose(previous[:, 3] * 2000, [0, 100, 101, 102, 103])
 
 
 def test_only_the_end_of_the_task_stops_the_future():
@@ -73,7 +75,8 @@ def test_an_episode_turns_as_one():
     episode = Episode(
         depth=np.stack([image] * (steps + 1)),
         holding=np.zeros(steps + 1, dtype=bool),
-        action=actions,
+        requested_action=actions,
+        executed_action=actions,
         reward=np.zeros(steps, dtype=np.float32),
         terminated=False,
         expert_action=actions,
@@ -82,7 +85,7 @@ def test_an_episode_turns_as_one():
     layout = batch.layout
     directions = []
     for number in range(5):
-        mine = batch.actions[layout.step_episode == number]
+        mine = batch.requested_actions[layout.step_episode == number]
         assert torch.all(mine == mine[0])
         np.testing.assert_allclose(torch.linalg.vector_norm(mine[0, 1:3]), 0.5, rtol=1e-5)
         assert mine[0, 4] == pytest.approx(0.3)
@@ -93,6 +96,22 @@ def test_an_episode_turns_as_one():
         seen = np.arctan2(columns.mean() - 41.5, rows.mean() - 41.5)
         assert np.cos(seen - directions[-1]) > 0.99
     assert np.ptp(directions) > 0.1
+
+
+@pytest.mark.parametrize("fit_square", [False, True])
+def test_a_rotated_step_is_as_long_as_the_images_show_and_its_label_can_be_followed(fit_square):
+    corner = np.tile([0.0, 1.0, -1.0, 0.0, 0.0], (2, 1)).astype(np.float32)
+    episode = dataclasses.replace(
+        an_episode(1, 2), requested_action=corner, executed_action=corner, expert_action=corner
+    )
+    augmentation = Augmentation(fit_square=fit_square)
+    labelled = collate([episode] * 20, 84, np.random.default_rng(0), augmentation)
+    batch = labelled.episodes
+    for actions in (batch.requested_actions, batch.executed_actions):
+        lengths = torch.linalg.vector_norm(actions[:, 1:3], dim=1)
+        torch.testing.assert_close(lengths, torch.full_like(lengths, 2**0.5))
+    assert (batch.requested_actions.abs().max() > 1.1) == (not fit_square)
+    assert labelled.expert_actions.abs().max() <= 1.0 + 1e-6
 
 
 def test_a_crop_takes_larger_images():
@@ -126,7 +145,7 @@ def test_copies_of_an_episode_turn_alike_differ_in_pixels_and_know_each_other():
         one, two = torch.nonzero(batch.copy_group == group)[:, 0]
         assert layout.step_time[one] == layout.step_time[two]
         assert layout.step_episode[one] % 2 == layout.step_episode[two] % 2
-        torch.testing.assert_close(batch.actions[one], batch.actions[two])
+        torch.testing.assert_close(batch.requested_actions[one], batch.requested_actions[two])
         assert batch.rewards[one] == batch.rewards[two]
         if layout.step_episode[one] % 2 == 0:
             frames = layout.frame_of_step[one], layout.frame_of_step[two]

@@ -25,10 +25,10 @@ def test_a_recorded_file_says_everything_about_its_episodes(recorded):
     demos = DemoSet.load(recorded)
     assert demos.contract.task == "block_picking"
     for demo in demos.demos:
-        steps = len(demo.action)
+        steps = len(demo.executed_action)
         assert demo.depth.shape == (steps + 1, 84, 84)
         assert demo.holding.shape == (steps + 1,)
-        assert demo.requested.shape == demo.action.shape == (steps, 5)
+        assert demo.requested_action.shape == demo.executed_action.shape == (steps, 5)
         assert demo.reward.tolist() == [0.0] * (steps - 1) + [1.0]
         assert (demo.terminated, demo.truncated, demo.success) == (True, False, True)
         observation = demo.observation(steps)
@@ -47,7 +47,7 @@ def test_a_recorded_episode_becomes_a_video_and_a_filmstrip(recorded, tmp_path):
     assert main(arguments) == 0
     with Image.open(video) as gif:
         frames = sum(1 for _ in ImageSequence.Iterator(gif))
-    assert frames > len(DemoSet.load(recorded).demos[0].action)
+    assert frames > len(DemoSet.load(recorded).demos[0].executed_action)
     with Image.open(strip) as image:
         assert image.width > 1000
     assert strip.stat().st_size < 300_000

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from equi_rl.data.episode import (
     pack_depth,
     unpack_depth,
 )
-from equi_rl.data.replay_buffer import EpisodeReplayBuffer
+from equi_rl.data.replay_buffer import EpisodeReplayBuffer, stored_episodes
 
 
 def an_episode(steps=3, tag=0.0, size=4, demonstration=False, terminated=True) -> Episode:
@@ -23,7 +25,8 @@ def an_episode(steps=3, tag=0.0, size=4, demonstration=False, terminated=True) -
     return Episode(
         depth=np.full((steps + 1, size, size), 7, dtype=np.uint16),
         holding=np.zeros(steps + 1, dtype=bool),
-        action=np.zeros((steps, 5), dtype=np.float32),
+        requested_action=np.zeros((steps, 5), dtype=np.float32),
+        executed_action=np.zeros((steps, 5), dtype=np.float32),
         reward=np.full(steps, tag, dtype=np.float32),
         terminated=terminated,
         expert_action=np.full((steps, 5), np.nan, dtype=np.float32),
@@ -49,14 +52,16 @@ def test_a_recorded_episode_holds_what_was_recorded():
     actions = rng.uniform(-1, 1, size=(3, 5))
     for step in range(3):
         label = actions[step] / 2 if step == 1 else None
-        recorder.add(actions[step], float(step == 2), observations[step + 1], label)
+        clipped = actions[step].clip(-0.5, 0.5)
+        recorder.add(actions[step], clipped, float(step == 2), observations[step + 1], label)
     episode = recorder.finish(terminated=True)
 
     assert len(episode) == 3
     assert episode.succeeded
     np.testing.assert_array_equal(episode.holding, [False, True, False, True])
     np.testing.assert_allclose(unpack_depth(episode.depth), observations[:, 0], atol=1e-5)
-    np.testing.assert_allclose(episode.action, actions, atol=1e-7)
+    np.testing.assert_allclose(episode.requested_action, actions, atol=1e-7)
+    np.testing.assert_allclose(episode.executed_action, actions.clip(-0.5, 0.5), atol=1e-7)
     np.testing.assert_array_equal(np.isnan(episode.expert_action[:, 0]), [True, False, True])
 
 
@@ -66,7 +71,7 @@ def test_a_time_out_is_not_a_success_even_with_a_reward():
 
 def test_a_success_is_labelled_with_its_own_actions_and_a_failure_is_not():
     won, lost = an_episode(tag=1.0), an_episode(tag=0.0)
-    np.testing.assert_array_equal(labelled_by_success(won).expert_action, won.action)
+    np.testing.assert_array_equal(labelled_by_success(won).expert_action, won.executed_action)
     assert np.isnan(labelled_by_success(lost).expert_action).all()
     assert np.isnan(won.expert_action).all(), "the episode itself stays as it was"
 
@@ -183,8 +188,51 @@ def test_arrays_that_do_not_fit_together_are_refused_by_name():
         Episode(
             depth=good.depth,
             holding=good.holding[:-1],
-            action=good.action,
+            requested_action=good.requested_action,
+            executed_action=good.executed_action,
             reward=good.reward,
             terminated=True,
             expert_action=good.expert_action,
         )
+
+
+def test_a_stored_episode_keeps_what_was_requested_beside_what_was_executed(tmp_path):
+    requested = np.linspace(-1, 1, 15, dtype=np.float32).reshape(3, 5)
+    episode = dataclasses.replace(
+        an_episode(), requested_action=requested, executed_action=requested / 2
+    )
+    EpisodeReplayBuffer(folder=tmp_path).add(episode)
+    restored = EpisodeReplayBuffer(folder=tmp_path)
+    restored.restore(1)
+    (found,) = restored
+    np.testing.assert_array_equal(found.requested_action, requested)
+    np.testing.assert_array_equal(found.executed_action, requested / 2)
+
+
+def an_episode_of_format_1(folder, demonstration: bool) -> None:
+    """As it was written before requested actions were stored."""
+    good = an_episode(demonstration=demonstration)
+    np.savez_compressed(
+        folder / "episode_00000000.npz",
+        depth=good.depth,
+        holding=good.holding,
+        action=good.executed_action + np.float32(0.25),
+        reward=good.reward,
+        expert_action=good.expert_action,
+        flags=np.array([True, demonstration]),
+    )
+
+
+def test_an_old_demonstration_requested_what_it_executed(tmp_path):
+    an_episode_of_format_1(tmp_path, demonstration=True)
+    (found,) = stored_episodes(tmp_path, 1)
+    assert (found.requested_action == 0.25).all()
+    assert (found.executed_action == 0.25).all()
+
+
+def test_an_old_episode_of_a_policy_is_refused_because_its_requests_are_lost(tmp_path):
+    an_episode_of_format_1(tmp_path, demonstration=False)
+    with pytest.raises(
+        ReplayError, match=r"episode_00000000.npz has episode format 1; this code reads 2.*new run"
+    ):
+        list(stored_episodes(tmp_path, 1))

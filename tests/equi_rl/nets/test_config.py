@@ -118,3 +118,13 @@ def test_unknown_combinations_and_matches_are_refused():
         agent_configs("both", tiny_config())
     with pytest.raises(ArchitectureError, match="match = 'flops'"):
         agent_configs("plain", tiny_config(), "flops")
+
+
+def test_what_only_a_critic_has_is_written_only_where_it_is_not_the_usual():
+    # Contracts of policies that were exported before these settings existed stay the same.
+    assert not {"critic_heads", "critic_layer_norm"} & NetworkConfig().to_mapping().keys()
+    changed = NetworkConfig(critic_heads=5, critic_layer_norm=True)
+    assert NetworkConfig.from_mapping(changed.to_mapping()) == changed
+    actor, critic = agent_configs("equivariant", changed)
+    assert actor == NetworkConfig()
+    assert critic == changed

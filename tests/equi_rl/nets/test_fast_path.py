@@ -11,7 +11,7 @@ from torch.nn import functional
 from equi_rl.data.episode_batch import BatchError, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.agent import agent_configs
-from equi_rl.nets.config import ArchitectureError, Combination, reference_config
+from equi_rl.nets.config import ArchitectureError, Combination, plain_twin, reference_config
 from equi_rl.nets.equivariance import random_histories, run_actor, run_critic
 from equi_rl.nets.layers import Dense
 from equi_rl.nets.networks import (
@@ -28,6 +28,8 @@ VARIANTS = [
     pytest.param(tiny_config("D8"), marks=pytest.mark.slow),
     tiny_config(skip_connection=False, action_channels=0),
     tiny_config(log_std_xy="tied", initial_state="random"),
+    tiny_config(critic_heads=3, critic_layer_norm=True),
+    plain_twin(tiny_config(critic_layer_norm=True)),
 ]
 
 
@@ -49,6 +51,18 @@ def test_actor_and_critic_agree_with_their_modules(config):
     torch.testing.assert_close(fast_mean, mean, atol=3e-6, rtol=1e-5)
     torch.testing.assert_close(fast_log_std, log_std, atol=3e-6, rtol=1e-5)
     torch.testing.assert_close(run_critic(critic, histories), values, atol=3e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("config", VARIANTS)
+def test_values_of_many_actions_at_one_history_are_those_of_each(config):
+    torch.manual_seed(0)
+    weights = Critic(config).dense()
+    width = weights.heads[0][0].matrix.shape[1] - weights.value_action.matrix.shape[0]
+    history, actions = torch.randn(7, width), torch.rand(3, 7, 5) * 2 - 1
+    with torch.no_grad():
+        found = dense.candidate_values(config, weights, history, actions)
+        expected = [dense.critic_values(config, weights, history, some) for some in actions]
+    torch.testing.assert_close(found, torch.stack(expected, dim=1), atol=1e-5, rtol=1e-4)
 
 
 def test_the_full_size_network_agrees_with_its_modules():

@@ -16,7 +16,7 @@ from equi_rl.nets.config import Combination, reference_config
 from equi_rl.training.collector import Play, do_work
 from equi_rl.training.config import Preset, RobotConfigError
 from equi_rl.training.presets import robot_run
-from equi_rl.training.rollout import play_expert, play_policy
+from equi_rl.training.rollout import play_expert, play_policy, play_random
 
 EXPERT = ExpertConfig(first_choice=FirstChoice.NEAREST)
 SEED = 7
@@ -41,7 +41,7 @@ def test_an_expert_that_only_labels_changes_nothing_of_the_episode(env, untraine
     alone, _ = play_policy(env, untrained, SEED)
     label_with_expert, outcome = play_policy(env, untrained, SEED, expert=expert)
 
-    assert np.array_equal(alone.action, label_with_expert.action)
+    assert np.array_equal(alone.executed_action, label_with_expert.executed_action)
     assert np.isnan(alone.expert_action).all()
     assert np.isfinite(label_with_expert.expert_action).all()
     assert not outcome.success
@@ -52,9 +52,9 @@ def test_an_expert_that_takes_over_finishes_what_the_policy_could_not(env, untra
     alone, _ = play_policy(env, untrained, SEED)
     helped, outcome = play_policy(env, untrained, SEED, expert=expert, expert_takeover_at=3)
 
-    assert np.array_equal(helped.action[:3], alone.action[:3])
+    assert np.array_equal(helped.executed_action[:3], alone.executed_action[:3])
     # Executed as advised, where nothing was clipped.
-    assert np.allclose(helped.action[3], helped.expert_action[3], atol=1e-5)
+    assert np.allclose(helped.executed_action[3], helped.expert_action[3], atol=1e-5)
     assert outcome.success
     assert len(helped) < len(alone)
 
@@ -63,7 +63,7 @@ def test_an_expert_that_takes_over_at_once_gives_a_demonstration(env, untrained)
     expert = make_expert("block_picking", env.contract, EXPERT)
     shown, _ = play_expert(env, expert, SEED)
     helped, _ = play_policy(env, untrained, SEED, expert=expert, expert_takeover_at=0)
-    assert np.allclose(helped.action, shown.action, atol=1e-6)
+    assert np.allclose(helped.executed_action, shown.executed_action, atol=1e-6)
     assert not helped.is_demonstration
 
 
@@ -76,6 +76,54 @@ def test_the_step_of_the_change_is_a_matter_of_the_seed(env, untrained):
     lengths = [outcome.steps for _, outcome in first]
     assert lengths == [outcome.steps for _, outcome in again]
     assert all(outcome.success for _, outcome in first)
+
+
+class _Reaching:
+    """Asks for the largest steps up and to the side; remembers what it was told it had done."""
+
+    def start(self, seed):
+        self.told = []
+        return 0
+
+    def act(self, observation, previous_action, state, rng=None):
+        self.told.append(previous_action.copy())
+        return np.array([0, 1, 1, 1, 0], dtype=np.float32), state
+
+
+def test_a_clipped_step_is_recorded_as_requested_and_as_executed(env):
+    policy = _Reaching()
+    episode, _ = play_policy(env, policy, SEED)
+    assert (episode.requested_action == [0, 1, 1, 1, 0]).all()
+    # The workspace ends somewhere: there the gripper stays, and the policy is told so.
+    assert np.allclose(episode.executed_action[-1, 1:4], 0, atol=1e-6)
+    assert episode.is_clipped[-1]
+    np.testing.assert_array_equal(policy.told[1:], episode.executed_action[:-1])
+
+
+def test_random_episodes_and_demonstrations_record_both_actions(env):
+    expert = make_expert("block_picking", env.contract, EXPERT)
+    shown, _ = play_expert(env, expert, SEED)
+    np.testing.assert_allclose(shown.requested_action, shown.executed_action, atol=1e-5)
+    assert not shown.is_clipped.any()
+    tried, _ = play_random(env, SEED)
+    clipped = np.abs(tried.requested_action - tried.executed_action).max(axis=1) > 1e-3
+    assert 0.02 < clipped.mean() < 0.8
+    np.testing.assert_array_equal(tried.is_clipped, clipped)
+
+
+def test_exploration_adds_noise_to_the_mean_and_each_episode_draws_how_much(env, untrained):
+    expert = make_expert("block_picking", env.contract, EXPERT)
+    means, _ = play_policy(env, untrained, SEED)
+    work = Play(
+        untrained, (7, 8, 9, 10), stochastic=True, label_with_expert=False, exploration_std=0.3
+    )
+    first, again = do_work(env, expert, work), do_work(env, expert, work)
+    spreads = [float(episode.requested_action.std(axis=0).mean()) for episode, _ in first]
+    assert max(spreads) - min(spreads) > 0.05
+    assert max(spreads) < 0.35
+    assert min(spreads) > float(means.requested_action.std(axis=0).mean())
+    for (one, _), (two, _) in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one.requested_action, two.requested_action)
 
 
 def test_a_takeover_needs_an_expert(env, untrained):

@@ -21,6 +21,7 @@ from equi_rl.results.robot_curves import collect_robot_runs, join_runs, read_rob
 from equi_rl.training.presets import PRESETS, robot_run
 from equi_rl.training.renames import SETTINGS, current_settings, flatten, replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
+from equi_rl.training.trainer import RobotTrainer
 
 STORED = Path(__file__).parents[1] / "stored"
 
@@ -46,19 +47,18 @@ def the_stored_robot_run(**changes):
 def test_an_old_robot_run_has_the_settings_of_today(robot_folder):
     assert '"hand_over_within"' in (robot_folder / "config.json").read_text()
     stored = RunFolder(robot_folder).read_config()["config"]
-    assert stored == the_stored_robot_run().to_mapping()
+    today = flatten(the_stored_robot_run().to_mapping())
+    assert flatten(stored).items() <= today.items()
 
 
-def test_an_old_robot_run_can_be_resumed_but_not_as_another_one(robot_folder):
-    folder = RunFolder(robot_folder)
-    with folder.claim(the_stored_robot_run().to_mapping(), resume=True):
-        assert [row["rounds"] for row in folder.read_progress()] == ["0", "1"]
-    other = the_stored_robot_run(imitation={"updates": 1, "policy_ema": 0.5})
-    with (
-        pytest.raises(RunFolderError, match=r"imitation.policy_ema = 0.005 there, 0.5 here"),
-        folder.claim(other.to_mapping(), resume=True),
+def test_an_old_robot_run_can_be_read_but_not_resumed(robot_folder):
+    # Its episodes do not say what was requested, so a critic could not go on learning from them.
+    assert [row["rounds"] for row in RunFolder(robot_folder).read_progress()] == ["0", "1"]
+    trainer = RobotTrainer(the_stored_robot_run(), robot_folder)
+    with pytest.raises(
+        RunFolderError, match=r"cannot be resumed: its data format is 1.*continues 2.*start the run"
     ):
-        pass
+        trainer.train(resume=True)
 
 
 def test_the_episodes_of_an_old_robot_run_are_found_in_its_folder_memory(robot_folder, tmp_path):

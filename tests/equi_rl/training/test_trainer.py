@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from equi_rl.agents.learner import DivergedError, require_finite
 from equi_rl.data.episode import Episode
 from equi_rl.nets.checkpoint import load_checkpoint
 from equi_rl.training import checkpoints
+from equi_rl.training.checkpoints import RunCheckpoints
 from equi_rl.training.collector import Collector
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError
 from equi_rl.training.presets import robot_run
@@ -123,7 +125,8 @@ def an_episode(tag: float) -> Episode:
     return Episode(
         depth=np.zeros((4, 4, 4), dtype=np.uint16),
         holding=np.zeros(4, dtype=bool),
-        action=np.zeros((3, 5), dtype=np.float32),
+        requested_action=np.zeros((3, 5), dtype=np.float32),
+        executed_action=np.zeros((3, 5), dtype=np.float32),
         reward=np.full(3, tag, dtype=np.float32),
         terminated=True,
         expert_action=np.zeros((3, 5), dtype=np.float32),
@@ -264,6 +267,174 @@ def test_soft_actor_critic_trains_after_pretraining_and_resumes(tmp_path, agent)
     assert summary["rounds"] == 3
     assert summary["updates"] == 4
     load_checkpoint(tmp_path / "run" / "checkpoints" / "round_000003").build_critic()
+
+
+class DiaryCollector(ReadyCollector):
+    """Writes down what it is asked for; its episodes have three steps."""
+
+    def __init__(self, diary: list[str]) -> None:
+        super().__init__(successes=99)
+        self.diary = diary
+        self.pending: list[list[tuple[Episode, EpisodeOutcome]]] = []
+
+    def request(self, work):
+        self.diary.append(f"request {len(work.seeds)}")
+        self.pending.append(super().play(work))
+
+    def fetch(self):
+        self.diary.append("fetch")
+        return self.pending.pop(0)
+
+    def play(self, work):
+        self.diary.append(f"{type(work).__name__} {len(work.seeds)}")
+        return super().play(work)
+
+
+class NoWriter:
+    def add_scalar(self, *_):
+        pass
+
+
+def diary_of(run, folder, monkeypatch) -> list[str]:
+    """What a run does, in order; equal entries in a row are counted."""
+    diary: list[str] = []
+    trainer = RobotTrainer(run, folder)
+
+    def update(**_) -> dict[str, float]:
+        diary.append("update")
+        return {}
+
+    monkeypatch.setattr(trainer, "_update", update)
+    trainer._train(DiaryCollector(diary), NoWriter(), 0.0, None)
+    return [
+        f"{len(list(group))} x {what}" if what == "update" else what
+        for what, group in itertools.groupby(diary)
+    ]
+
+
+def test_the_published_recipe_updates_after_each_filling_and_then_plays_ahead(
+    tmp_path, monkeypatch
+):
+    run = robot_run(
+        "block_picking",
+        "paper",
+        demonstrations=2,
+        random_episodes=1,
+        environment_steps=18,
+        evaluate_every=2,
+        evaluation_episodes=1,
+        evaluation_share=None,
+    )
+    assert diary_of(run, tmp_path, monkeypatch) == [
+        *("Demonstrate 2", "6 x update", "PlayRandom 1", "3 x update"),
+        *("request 1", "fetch"),  # nothing is owed yet
+        *("request 1", "3 x update", "fetch", "Play 1"),  # updates for the episode before
+        *("request 1", "3 x update", "fetch", "3 x update", "Play 1"),  # and the last ones
+    ]
+
+
+def test_a_checkpoint_without_evaluation_is_kept_until_the_next_one(tmp_path, monkeypatch):
+    run = robot_run(
+        "block_picking",
+        "paper",
+        demonstrations=2,
+        random_episodes=1,
+        environment_steps=1000,
+        evaluate_every=2,
+        evaluation_episodes=1,
+    )
+    trainer = RobotTrainer(run, tmp_path)
+    monkeypatch.setattr(trainer, "_update", lambda **_: {})
+    kept: set[str] = set()
+
+    def report(progress, metrics):
+        now = {path.name for path in (tmp_path / "checkpoints").glob("round_*")}
+        assert len([name for name in now if name.endswith("_resume")]) <= 1
+        kept.update(now)
+
+    trainer._train(DiaryCollector([]), NoWriter(), 0.0, report)
+    assert {"round_000000_resume", "round_000002_resume"} <= kept
+    evaluated = sorted(path.name for path in (tmp_path / "checkpoints").glob("round_*"))
+    assert not any(name.endswith("_resume") for name in evaluated)
+    steps = trainer.progress.environment_steps
+    assert trainer.progress.evaluation_steps <= 0.1 * steps
+    # Killed after a checkpoint without evaluation, a run goes on from there.
+    trainer.progress.rounds += 2
+    trainer.save()
+    continued = RobotTrainer(run, tmp_path)
+    continued.restore()
+    assert continued.progress == trainer.progress
+
+
+@pytest.mark.slow
+def test_a_killed_run_of_the_published_recipe_ends_like_one_that_was_not(tmp_path):
+    run = robot_run(
+        "block_picking",
+        "paper",
+        demonstrations=1,
+        random_episodes=1,
+        pre_updates_per_step=0.1,
+        updates_per_step=0.05,
+        environment_steps=200,
+        batch_episodes=2,
+        evaluate_every=1,
+        evaluation_episodes=1,
+        evaluation_share=1.0,
+    )
+    RobotTrainer(run, tmp_path / "straight").train()
+    with pytest.raises(Killed):
+        RobotTrainer(run, tmp_path / "killed").train(report=killed_after(rounds=2))
+    RobotTrainer(run, tmp_path / "killed").train(resume=True)
+    one, two = (RunCheckpoints(tmp_path / name).newest() for name in ("straight", "killed"))
+    assert one is not None
+    assert two is not None
+    assert one.extra["progress"]["owed_updates"] == 0
+    assert one.extra["progress"]["updates"] == two.extra["progress"]["updates"] > 5
+    for name, tensor in one.tensors.items():
+        assert torch.equal(tensor, two.tensors[name]), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["equi-rsac", "equi-cnn-rsac"])
+def test_a_killed_run_of_the_preset_reward_ends_like_one_that_was_not(tmp_path, agent):
+    run = robot_run(
+        "block_picking",
+        Preset.REWARD,
+        agent=agent,
+        demonstrations=2,
+        imitation={"updates": 2},
+        sac={"actor_frozen_updates": 2},
+        episodes_per_round=1,
+        environment_steps=230,
+        updates_per_step=0.1,
+        batch_episodes=3,
+        demonstrations_per_batch=1,
+        cached_rotations=1,
+        evaluate_every=1,
+        evaluation_episodes=1,
+        evaluation_share=1.0,
+    )
+    straight = RobotTrainer(run, tmp_path / "straight")
+    straight.train()
+    with pytest.raises(Killed):
+        RobotTrainer(run, tmp_path / "killed").train(report=killed_after(rounds=3))
+    RobotTrainer(run, tmp_path / "killed").train(resume=True)
+    one, two = (RunCheckpoints(tmp_path / name).newest() for name in ("straight", "killed"))
+    assert one is not None
+    assert two is not None
+    assert one.extra["learner"]["sac_updates"] > 6
+    assert one.extra["learner"] == two.extra["learner"]
+    for name, tensor in one.tensors.items():
+        assert torch.equal(tensor, two.tensors[name]), name
+    one.build_critic()
+    # The encoder is that of imitation; what was learnt on top of it plays.
+    imitation = load_checkpoint(tmp_path / "straight" / "checkpoints" / "round_000000")
+    for name, tensor in imitation.tensors.items():
+        if name.startswith("actor.history.encoder"):
+            assert torch.equal(tensor, one.tensors[name]), name
+    rows = straight.folder.read_progress()
+    assert float(rows[-1]["improvement_kl"]) > 0
+    assert rows[0]["improvement_kl"] == "nan"
 
 
 @pytest.mark.parametrize("agent", AGENTS)

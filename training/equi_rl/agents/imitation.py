@@ -117,7 +117,7 @@ def imitation_loss(
     features = dense.encode(
         config, weights.history.encoder, frames, rows, dtype=dense.convolution_dtype()
     )
-    previous = layout.previous_actions(episodes.actions)[rows]
+    previous = layout.previous_actions(episodes.executed_actions)[rows]
     history, _ = dense.run_history(config, weights.history, features, previous, layout.step_counts)
     labelled = ~torch.isnan(batch.expert_actions).any(dim=1)
     if not labelled.any():

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
-from equi_rl.agents.sac import SacSettings, SacUpdate
+from equi_rl.agents.sac import SacUpdate
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.checkpoint import restore_parameters
 from equi_rl.nets.dense import named_tensors
@@ -38,8 +39,8 @@ class Learner(abc.ABC):
     critic: Critic | None = None
 
     @abc.abstractmethod
-    def update(self, batch: LabelledBatch) -> dict[str, float]:
-        """One update; returns metrics for the log. Raises DivergedError."""
+    def update(self, batch: LabelledBatch, *, diagnose: bool = False) -> dict[str, float]:
+        """One update; returns metrics for the log, more with `diagnose`. Raises DivergedError."""
 
     @abc.abstractmethod
     def tensors(self) -> dict[str, Tensor]:
@@ -56,6 +57,11 @@ class Learner(abc.ABC):
     def start_from(self, tensors: Mapping[str, Tensor]) -> None:
         """Begin with the policy of a checkpoint; refused where that would not be enough."""
         raise ValueError("this way of learning cannot start from weights alone")
+
+    @property
+    def encoder_is_frozen(self) -> bool:
+        """Whether the image encoder has its final weights, so that features can be stored."""
+        return False
 
     def policy(self) -> ActingPolicy:
         """The policy as it is now."""
@@ -74,7 +80,7 @@ class ImitationLearner(Learner):
         self._trained = actor
         self._update = ImitationUpdate(actor, settings, planned_updates)
 
-    def update(self, batch: LabelledBatch) -> dict[str, float]:
+    def update(self, batch: LabelledBatch, *, diagnose: bool = False) -> dict[str, float]:
         """One update by the expert's labels."""
         metrics = self._update.step(batch)
         require_finite(metrics, self._trained)
@@ -128,16 +134,25 @@ class SacLearner(Learner):
         self._pretraining = ImitationUpdate(actor, imitation, imitation.updates)
         self._reach = imitation.label_reach
 
-    def update(self, batch: LabelledBatch) -> dict[str, float]:
+    @property
+    def encoder_is_frozen(self) -> bool:
+        """After pretraining, if the settings say so."""
+        return self._sac.settings.encoder is Encoder.FROZEN and not self._is_pretraining
+
+    @property
+    def _is_pretraining(self) -> bool:
+        return self._pretraining.updates < self._pretraining.planned_updates
+
+    def update(self, batch: LabelledBatch, *, diagnose: bool = False) -> dict[str, float]:
         """One update: imitation while pretraining lasts, SAC afterwards."""
-        if self._pretraining.updates < self._pretraining.planned_updates:
+        if self._is_pretraining:
             metrics = self._pretraining.step(batch)
             require_finite(metrics, self._trained)
             ema_update(self.actor, self._trained, 1.0)
             return metrics
         labels = batch.expert_actions.clamp(-self._reach, self._reach)
-        metrics = self._sac.step(batch.episodes, expert_actions=labels)
-        require_finite(metrics, self._trained, self._sac.critic)
+        metrics = self._sac.step(batch.episodes, expert_actions=labels, diagnose=diagnose)
+        require_finite(metrics, self._trained, self._sac.networks.critic)
         # Rewards are at most 1 in all, so a value far outside cannot be an estimate of return.
         if abs(metrics["value"]) > MAX_PLAUSIBLE_VALUE:
             raise DivergedError(f"the mean value is {metrics['value']:.1f}; returns are at most 1")
@@ -145,11 +160,13 @@ class SacLearner(Learner):
         return metrics
 
     def tensors(self) -> dict[str, Tensor]:
-        """Trained actor, target weights, temperature and the optimisers' moments."""
+        """Trained actor, target and prior weights, temperature and the optimisers' moments."""
         sac = self._sac
+        prior = sac.networks.prior
         return {
             **named_parameters(self._trained, "trained"),
-            **{f"target.{name}": tensor for name, tensor in named_tensors(sac.target)},
+            **{f"target.{name}": tensor for name, tensor in named_tensors(sac.networks.target)},
+            **{f"prior.{name}": tensor for name, tensor in named_tensors(prior)},
             "log_temperature": sac.log_temperature.detach(),
             **optimiser_tensors(sac.actor_optimiser, "actor_optimiser"),
             **optimiser_tensors(sac.critic_optimiser, "critic_optimiser"),
@@ -158,25 +175,34 @@ class SacLearner(Learner):
         }
 
     def state(self) -> dict[str, Any]:
-        """Number of updates made, by imitation and by SAC."""
-        return {"imitation_updates": self._pretraining.updates, "sac_updates": self._sac.updates}
+        """Number of updates made, by imitation and by SAC, and the latter's plain numbers."""
+        return {
+            "imitation_updates": self._pretraining.updates,
+            "sac_updates": self._sac.updates,
+            "improvement_temperature": self._sac.sampled.temperature,
+        }
 
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """Continue where the checkpoint was written."""
         sac = self._sac
         restore_parameters(self.actor, tensors, "actor")
         restore_parameters(self._trained, tensors, "trained")
-        restore_parameters(sac.critic, tensors, "critic")
+        sac.updates = int(state["sac_updates"])
+        sac.sampled.temperature = float(state["improvement_temperature"])
+        if sac.updates:
+            sac.networks.begin()  # makes room for what is copied next
+        restore_parameters(sac.networks.critic, tensors, "critic")
+        stored = {"target": sac.networks.target, "prior": sac.networks.prior}
         with torch.no_grad():
-            for name, tensor in named_tensors(sac.target):
-                tensor.copy_(tensors[f"target.{name}"])
+            for prefix, weights in stored.items():
+                for name, tensor in named_tensors(weights, prefix):
+                    tensor.copy_(tensors[name])
             sac.log_temperature.copy_(tensors["log_temperature"])
         restore_optimiser(sac.actor_optimiser, tensors, "actor_optimiser")
         restore_optimiser(sac.critic_optimiser, tensors, "critic_optimiser")
         restore_optimiser(sac.temperature_optimiser, tensors, "temperature_optimiser")
         restore_optimiser(self._pretraining.optimiser, tensors, "warm_up_optimiser")
         self._pretraining.updates = int(state["imitation_updates"])
-        sac.updates = int(state["sac_updates"])
 
 
 def ema_update(average: Actor, trained: Actor, rate: float) -> None:

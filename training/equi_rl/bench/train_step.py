@@ -61,7 +61,7 @@ class TrainStep:
         with self.timer.stage("sample"):
             episodes = self.replay_buffer.sample(self.batch_episodes, self.rng)
         with self.timer.stage("unpack, rotate and pack"):
-            size_px = self.update.actor.config.observation_size
+            size_px = self.update.networks.actor.config.observation_size
             batch = collate(episodes, size_px, self.rng, self.run.augmentation)
         self.update.step(batch.episodes, timer=self.timer, expert_actions=batch.expert_actions)
         self.seconds.append(time.perf_counter() - started)
@@ -128,7 +128,8 @@ def _episode(length: int, rng: np.random.Generator) -> Episode:
     return Episode(
         depth=rng.integers(0, 3000, (length + 1, 84, 84), dtype=np.uint16),
         holding=rng.random(length + 1) < 0.2,
-        action=action,
+        requested_action=action,
+        executed_action=action,
         reward=np.zeros(length, dtype=np.float32),
         terminated=True,
         expert_action=action,

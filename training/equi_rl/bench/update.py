@@ -23,7 +23,8 @@ from rich.progress import Progress
 from rich.table import Table
 from torch import Tensor
 
-from equi_rl.agents.sac import SacSettings, SacUpdate
+from equi_rl.agents.sac import SacUpdate
+from equi_rl.agents.sac_settings import SacSettings
 from equi_rl.agents.stage_timer import StageTimer
 from equi_rl.data.episode_batch import EpisodeBatch, random_batch
 from equi_rl.nets.agent import build_agent
@@ -94,7 +95,7 @@ def run(options: list[str]) -> dict[str, object]:
         "matmul_peak_gflops": round(peak / 1e9, 1),
         "share_of_peak": round(achieved / peak, 3),
         "parts_full_s": {k: round(v / parsed.repeats, 4) for k, v in full_timer.seconds.items()},
-        "convolution_dtype": str(fast.dtype).removeprefix("torch."),
+        "convolution_dtype": str(fast.networks.dtype).removeprefix("torch."),
         "group": parsed.group,
         "agent": parsed.agent,
         "threads": torch.get_num_threads(),
@@ -191,9 +192,9 @@ def pad(batch: EpisodeBatch) -> PaddedBatch:
         [batch.depth_m, batch.holding[:, None, None].expand_as(batch.depth_m)], dim=1
     )
     previous = torch.zeros(steps + 1, episodes, 5)
-    previous[at_frame] = layout.previous_actions(batch.actions)
+    previous[at_frame] = layout.previous_actions(batch.executed_actions)
     actions = torch.zeros(steps, episodes, 5)
-    actions[at_step] = batch.actions
+    actions[at_step] = batch.requested_actions
     numbers = [torch.zeros(steps, episodes) for _ in range(3)]
     for target, values in zip(
         numbers, (batch.rewards, batch.terminated, torch.ones(layout.n_steps)), strict=True

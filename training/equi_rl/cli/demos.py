@@ -180,7 +180,7 @@ def _print_summary(recorded: DemoSet) -> None:
         table.add_column(heading, justify="left" if heading == "first tried" else "right")
     for movable_first in (True, False):
         group = [demo for demo in recorded.demos if demo.movable_first == movable_first]
-        lengths = [len(demo.action) for demo in group]
+        lengths = [len(demo.executed_action) for demo in group]
         table.add_row(
             "movable" if movable_first else "immovable",
             str(len(group)),

@@ -106,17 +106,23 @@ class RobotCommand:
         """Train to the end with a progress display."""
         import torch
 
-        from equi_rl.training.trainer import Progress, RobotTrainer
+        from equi_rl.training.progress import Progress
+        from equi_rl.training.trainer import RobotTrainer
 
         torch.set_num_threads(1)  # the other core collects episodes
         trainer = RobotTrainer(self.run, self.folder)
-        with ProgressDisplay(console, f"{self.run.task} {self.run.agent}", "rounds") as show:
+        budget = self.run.environment_steps
+        counted = "steps" if budget else "rounds"
+        with ProgressDisplay(console, f"{self.run.task} {self.run.agent}", counted) as show:
 
             def report(progress: Progress, _: dict[str, float]) -> None:
                 recent = progress.recent[-_RECENT_EPISODES:]
                 success = sum(recent) / len(recent) if recent else float("nan")
                 speed = progress.environment_steps / progress.seconds if progress.seconds else 0.0
-                show(Status(progress.rounds, self.run.rounds, success, speed))
+                done, total = progress.rounds, self.run.rounds
+                if budget:
+                    done, total = progress.environment_steps, budget
+                show(Status(done, total, success, speed))
 
             return trainer.train(resume=self.resume, report=report)
 
@@ -172,10 +178,13 @@ def _carflag_defaults(arguments: Sequence[str]) -> Any:
 
 
 def _robot_defaults(arguments: Sequence[str]) -> RobotCommand:
-    """Defaults of the preset and the agent that are named; the task has none."""
+    """Defaults of the preset, agent and task that are named; the task itself has none."""
     preset = _peek(arguments, "--preset") or _DEFAULT_PRESET
     agent = _peek(arguments, "--agent")
-    run = robot_run(TASKS[0], preset, agent if agent in AGENTS else "equi-rsac")
+    task = _peek(arguments, "--task")  # some budgets depend on it
+    run = robot_run(
+        task if task in TASKS else TASKS[0], preset, agent if agent in AGENTS else "equi-rsac"
+    )
     # A run without a task is not valid, so only tyro's own copy loses it.
     object.__setattr__(run, "task", tyro.MISSING)
     return RobotCommand(run, folder=tyro.MISSING)

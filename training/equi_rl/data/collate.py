@@ -35,7 +35,10 @@ class Augmentation:
     """Random transformations of whole episodes."""
 
     rotate: bool = True
-    """Rotate world and actions by one angle per episode, uniform on the circle."""
+    """Rotate world and actions by one angle per episode, drawn from the circle."""
+    fit_square: bool = False
+    """Draw another angle, at last a quarter turn, where a step would leave the square of actions;
+    False lets it leave."""
     pixels: PixelAugmentation = PixelAugmentation.NONE
     shift_px: int = 4
     """Largest shift along either axis."""
@@ -69,38 +72,84 @@ def collate(
     episodes = list(episodes) * augmentation.copies
     layout = EpisodeLayout.of_lengths([len(episode) for episode in episodes])
     angles = [
-        augment.random_angle_rad(rng) if augmentation.rotate else 0.0 for _ in range(originals)
+        random_angle_rad(episode, rng, augmentation.fit_square) if augmentation.rotate else 0.0
+        for episode in episodes[:originals]
     ] * augmentation.copies
-    actions, labels = (
+    depth = np.empty((layout.n_frames, size_px, size_px), dtype=np.float32)
+    for number, (episode, angle) in enumerate(zip(episodes, angles, strict=True)):
+        rows = torch.nonzero(layout.frame_episode == number)[:, 0]  # in order of time
+        _draw_depth(depth, rows.numpy(), episode, angle, rng, augmentation)
+    return pack_episodes(
+        episodes,
+        angles,
+        layout,
+        depth_m=torch.from_numpy(depth),
+        copy_group=_copy_groups(layout, originals) if augmentation.copies > 1 else None,
+    )
+
+
+def pack_episodes(
+    episodes: Sequence[Episode],
+    angles_rad: Sequence[float],
+    layout: EpisodeLayout,
+    *,
+    depth_m: Tensor | None = None,
+    features: Tensor | None = None,
+    copy_group: Tensor | None = None,
+) -> LabelledBatch:
+    """Everything but the images, each episode's actions rotated by its angle.
+
+    Args:
+        episodes: B of them.
+        angles_rad: one for each.
+        layout: of these episodes.
+        depth_m: (F, S, S) packed and rotated depth images [m], or
+        features: (F, C) their packed encoder features.
+        copy_group: see `EpisodeBatch`.
+    """
+    requested, executed, labels = (
         torch.cat(
             [
-                augment.rotate_actions(torch.from_numpy(getattr(episode, name)), angle)
-                for episode, angle in zip(episodes, angles, strict=True)
+                rotate(torch.from_numpy(getattr(episode, name)), angle)
+                for episode, angle in zip(episodes, angles_rad, strict=True)
             ]
         )
-        for name in ("action", "expert_action")
+        for name, rotate in (
+            ("requested_action", augment.rotate_actions),
+            ("executed_action", augment.rotate_actions),
+            ("expert_action", augment.rotate_labels),
+        )
     )
     terminated = [np.zeros(len(episode), dtype=np.float32) for episode in episodes]
     for episode, row in zip(episodes, terminated, strict=True):
         row[-1] = float(episode.terminated)
     lengths = [len(episode) for episode in episodes]
-    frame_rows = _packed_rows(np.add(lengths, 1), layout.frame_episode, layout.frame_time)
-    step_rows = _packed_rows(lengths, layout.step_episode, layout.step_time)
+    frame_rows = packed_rows(np.add(lengths, 1), layout.frame_episode, layout.frame_time)
+    step_rows = packed_rows(lengths, layout.step_episode, layout.step_time)
     holding = torch.from_numpy(np.concatenate([episode.holding for episode in episodes]))
-    depth = np.empty((layout.n_frames, size_px, size_px), dtype=np.float32)
-    for number, (episode, angle) in enumerate(zip(episodes, angles, strict=True)):
-        rows = torch.nonzero(layout.frame_episode == number)[:, 0]  # in order of time
-        _draw_depth(depth, rows.numpy(), episode, angle, rng, augmentation)
+    shown = torch.tensor([episode.is_demonstration for episode in episodes])
     packed = EpisodeBatch(
         layout=layout,
-        depth_m=torch.from_numpy(depth),
+        depth_m=depth_m,
         holding=holding[frame_rows],
-        actions=actions[step_rows],
+        requested_actions=requested[step_rows],
+        executed_actions=executed[step_rows],
         rewards=torch.from_numpy(np.concatenate([e.reward for e in episodes]))[step_rows],
         terminated=torch.from_numpy(np.concatenate(terminated))[step_rows],
-        copy_group=_copy_groups(layout, originals) if augmentation.copies > 1 else None,
+        copy_group=copy_group,
+        is_demonstration=shown[layout.step_episode],
+        features=features,
     )
     return LabelledBatch(episodes=packed, expert_actions=labels[step_rows])
+
+
+def random_angle_rad(episode: Episode, rng: np.random.Generator, fit_square: bool) -> float:
+    """An angle [rad] by which the whole episode is rotated."""
+    if not fit_square:
+        return augment.random_angle_rad(rng)
+    return augment.random_fitting_angle_rad(
+        rng, episode.requested_action, episode.executed_action, episode.expert_action
+    )
 
 
 def _draw_depth(
@@ -127,7 +176,7 @@ def _copy_groups(layout: EpisodeLayout, originals: int) -> Tensor:
     return (layout.step_episode % originals) * longest + layout.step_time
 
 
-def _packed_rows(lengths: ArrayLike, episode: Tensor, time: Tensor) -> Tensor:
+def packed_rows(lengths: ArrayLike, episode: Tensor, time: Tensor) -> Tensor:
     """Rows of episode-by-episode concatenated arrays in packed order."""
     starts = torch.from_numpy(np.cumsum(lengths) - lengths)
     return starts[episode] + time

@@ -51,9 +51,9 @@ class Demo:
     """Depth planes (T + 1, S, S) as `equi_rl.data.episode.pack_depth` stores them."""
     holding: NDArray[np.bool_]
     """(T + 1,)."""
-    action: NDArray[np.float32]
+    executed_action: NDArray[np.float32]
     """Executed policy vectors (T, 5)."""
-    requested: NDArray[np.float32]
+    requested_action: NDArray[np.float32]
     """What the expert asked for (T, 5), before clipping: plays the episode again bit for bit."""
     reward: NDArray[np.float32]
     """(T,)."""
@@ -65,7 +65,7 @@ class Demo:
     seed: int
 
     def observation(self, step: int) -> NDArray[np.float32]:
-        """Observation (2, S, S) before step `step`; `len(action)` gives the last one."""
+        """Observation (2, S, S) before step `step`; `len(executed_action)` gives the last one."""
         depth = unpack_depth(self.depth[step])
         return np.stack([depth, np.full_like(depth, float(self.holding[step]))])
 
@@ -83,10 +83,10 @@ class DemoSet:
         columns = {
             "depth": np.concatenate([demo.depth for demo in self.demos]),
             "holding": np.concatenate([demo.holding for demo in self.demos]),
-            "action": np.concatenate([demo.action for demo in self.demos]),
-            "requested": np.concatenate([demo.requested for demo in self.demos]),
+            "action": np.concatenate([demo.executed_action for demo in self.demos]),
+            "requested": np.concatenate([demo.requested_action for demo in self.demos]),
             "reward": np.concatenate([demo.reward for demo in self.demos]),
-            "length": np.array([len(demo.action) for demo in self.demos]),
+            "length": np.array([len(demo.executed_action) for demo in self.demos]),
             **{
                 name: np.array([getattr(demo, name) for demo in self.demos])
                 for name in ("terminated", "truncated", "success", "movable_first", "seed")
@@ -152,8 +152,8 @@ def play_demo(env: HiddenPropertyEnv, expert: Expert, seed: int, first: int | No
     return Demo(
         depth=np.stack([pack_depth(frame[0]) for frame in frames]),
         holding=np.array([frame[1, 0, 0] > 0.5 for frame in frames]),
-        action=np.array(actions, dtype=np.float32),
-        requested=np.array(requests, dtype=np.float32),
+        executed_action=np.array(actions, dtype=np.float32),
+        requested_action=np.array(requests, dtype=np.float32),
         reward=np.array(rewards, dtype=np.float32),
         terminated=terminated,
         truncated=truncated,
@@ -178,8 +178,8 @@ def _split(columns: dict[str, NDArray[np.generic]]) -> Sequence[Demo]:
             Demo(
                 depth=columns["depth"][frames],  # type: ignore[arg-type]
                 holding=columns["holding"][frames],  # type: ignore[arg-type]
-                action=columns["action"][steps],  # type: ignore[arg-type]
-                requested=columns["requested"][steps],  # type: ignore[arg-type]
+                executed_action=columns["action"][steps],  # type: ignore[arg-type]
+                requested_action=columns["requested"][steps],  # type: ignore[arg-type]
                 reward=columns["reward"][steps],  # type: ignore[arg-type]
                 terminated=bool(columns["terminated"][i]),
                 truncated=bool(columns["truncated"][i]),

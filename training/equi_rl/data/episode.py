@@ -21,6 +21,10 @@ DEPTH_STEP_M = 1e-5
 _MAX_DEPTH_M = DEPTH_STEP_M * np.iinfo(np.uint16).max
 
 
+_CLIPPED_ABOVE = 1e-3
+"""Of a policy's unit; what is smaller is rounding."""
+
+
 class ReplayError(ValueError):
     """An episode or request that the replay buffer cannot take; says what is wrong with it."""
 
@@ -33,8 +37,11 @@ class Episode:
     """Depth planes (T + 1, S, S) in units of DEPTH_STEP_M."""
     holding: NDArray[np.bool_]
     """Holding flag (T + 1,)."""
-    action: NDArray[np.float32]
-    """Executed policy vectors (T, 5)."""
+    requested_action: NDArray[np.float32]
+    """Policy vectors (T, 5) as the policy asked for them: what the critic learns about."""
+    executed_action: NDArray[np.float32]
+    """The same after the environment clipped them to the workspace (T, 5): what the recurrent
+    networks are told about the step before."""
     reward: NDArray[np.float32]
     """Rewards (T,)."""
     terminated: bool
@@ -45,12 +52,13 @@ class Episode:
     is_demonstration: bool = False
 
     def __post_init__(self) -> None:
-        steps = len(self.action)
+        steps = len(self.executed_action)
         size = self.depth.shape[-1] if self.depth.ndim == 3 else -1
         wanted = {
             "depth": (steps + 1, size, size),
             "holding": (steps + 1,),
-            "action": (steps, len(ACTION_ORDER)),
+            "requested_action": (steps, len(ACTION_ORDER)),
+            "executed_action": (steps, len(ACTION_ORDER)),
             "reward": (steps,),
             "expert_action": (steps, len(ACTION_ORDER)),
         }
@@ -62,12 +70,12 @@ class Episode:
                     f"episode.{name} has shape {getattr(self, name).shape}; "
                     f"for {steps} steps it must be {shape}"
                 )
-        for name in ("action", "reward"):
+        for name in ("requested_action", "executed_action", "reward"):
             if not np.all(np.isfinite(getattr(self, name))):
                 raise ReplayError(f"episode.{name} holds a value that is not finite")
 
     def __len__(self) -> int:
-        return len(self.action)
+        return len(self.executed_action)
 
     @property
     def succeeded(self) -> bool:
@@ -75,17 +83,25 @@ class Episode:
         return self.terminated and bool(self.reward[-1] > 0)
 
     @property
+    def is_clipped(self) -> NDArray[np.bool_]:
+        """(T,) whether the workspace clipped what was requested."""
+        clipped: NDArray[np.bool_] = (
+            np.abs(self.requested_action - self.executed_action).max(axis=1) > _CLIPPED_ABOVE
+        )
+        return clipped
+
+    @property
     def n_bytes(self) -> int:
         """Memory taken by the arrays."""
-        arrays = (self.depth, self.holding, self.action, self.reward, self.expert_action)
-        return sum(array.nbytes for array in arrays)
+        arrays = (getattr(self, field.name) for field in dataclasses.fields(self))
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 def labelled_by_success(episode: Episode) -> Episode:
     """The episode with the actions that earned its reward as labels; a failed one as it is."""
     if not episode.succeeded:
         return episode
-    return dataclasses.replace(episode, expert_action=episode.action)
+    return dataclasses.replace(episode, expert_action=episode.executed_action)
 
 
 def pack_depth(depth_m: NDArray[np.floating]) -> NDArray[np.uint16]:
@@ -104,24 +120,27 @@ class EpisodeRecorder:
     def __init__(self, first_observation: NDArray[np.float32]) -> None:
         self._depth = [pack_depth(first_observation[0])]
         self._holding = [bool(first_observation[1, 0, 0] > 0.5)]
-        self._actions: list[NDArray[np.float32]] = []
+        self._requested: list[NDArray[np.float32]] = []
+        self._executed: list[NDArray[np.float32]] = []
         self._expert_actions: list[NDArray[np.float32]] = []
         self._rewards: list[float] = []
 
     @property
     def n_steps(self) -> int:
         """Steps recorded so far."""
-        return len(self._actions)
+        return len(self._executed)
 
     def add(
         self,
+        requested_action: NDArray[np.floating],
         executed_action: NDArray[np.floating],
         reward: float,
         next_observation: NDArray[np.float32],
         expert_action: NDArray[np.floating] | None = None,
     ) -> None:
-        """Append one step: the action executed, its reward, and the observation after it."""
-        self._actions.append(np.asarray(executed_action, dtype=np.float32))
+        """Append one step: its action, as requested and as executed, reward, next observation."""
+        self._requested.append(np.asarray(requested_action, dtype=np.float32))
+        self._executed.append(np.asarray(executed_action, dtype=np.float32))
         unknown = np.full(len(ACTION_ORDER), np.nan, dtype=np.float32)
         label = unknown if expert_action is None else np.asarray(expert_action, dtype=np.float32)
         self._expert_actions.append(label)
@@ -134,11 +153,14 @@ class EpisodeRecorder:
         return Episode(
             depth=np.stack(self._depth),
             holding=np.array(self._holding),
-            action=np.array(self._actions, dtype=np.float32).reshape(-1, len(ACTION_ORDER)),
+            requested_action=_rows(self._requested),
+            executed_action=_rows(self._executed),
             reward=np.array(self._rewards, dtype=np.float32),
             terminated=bool(terminated),
-            expert_action=np.array(self._expert_actions, dtype=np.float32).reshape(
-                -1, len(ACTION_ORDER)
-            ),
+            expert_action=_rows(self._expert_actions),
             is_demonstration=is_demonstration,
         )
+
+
+def _rows(actions: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return np.array(actions, dtype=np.float32).reshape(-1, len(ACTION_ORDER))

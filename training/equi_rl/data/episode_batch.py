@@ -84,10 +84,16 @@ class EpisodeLayout:
         )
         return cls(*(torch.as_tensor(array) for array in arrays))
 
-    def previous_actions(self, actions: Tensor) -> Tensor:
+    @property
+    def is_last_step(self) -> Tensor:
+        """(D,) whether a transition is the last of its episode."""
+        lengths = torch.bincount(self.step_episode)
+        return self.step_time == lengths[self.step_episode] - 1
+
+    def previous_actions(self, executed_actions: Tensor) -> Tensor:
         """(F, A) action executed before each frame, zero before the first; from (D, A)."""
-        previous = actions.new_zeros(self.n_frames, actions.shape[-1])
-        previous[self.next_frame_of_step] = actions
+        previous = executed_actions.new_zeros(self.n_frames, executed_actions.shape[-1])
+        previous[self.next_frame_of_step] = executed_actions
         return previous
 
 
@@ -97,36 +103,46 @@ class EpisodeBatch:
 
     Attributes:
         layout: which frame and transition belongs where.
-        depth_m: (F, S, S) depth [m], any floating type.
+        depth_m: (F, S, S) depth [m], any floating type; None if `features` stand for the images.
         holding: (F,) holding flag, 0 or 1.
-        actions: (D, 5) executed actions in policy units.
+        requested_actions: (D, 5) what the policy asked for, in policy units: the critic's input.
+        executed_actions: (D, 5) what was done after clipping: the LSTM's previous action.
         rewards: (D,).
         terminated: (D,) 1 where the episode truly ended; a time-out is 0 and bootstraps.
         copy_group: (D,) equal numbers mark augmented copies of one transition, which share the
             mean of their targets (DrQ); None: no copies.
+        is_demonstration: (D,) whether an expert acted; None: nowhere.
+        features: (F, C) what a frozen encoder makes of the images; None: they are encoded anew.
     """
 
     layout: EpisodeLayout
-    depth_m: Tensor
+    depth_m: Tensor | None
     holding: Tensor
-    actions: Tensor
+    requested_actions: Tensor
+    executed_actions: Tensor
     rewards: Tensor
     terminated: Tensor
     copy_group: Tensor | None = None
+    is_demonstration: Tensor | None = None
+    features: Tensor | None = None
 
     def __post_init__(self) -> None:
         frames, steps = self.layout.n_frames, self.layout.n_steps
         for name, wanted in (
             ("depth_m", frames),
+            ("features", frames),
             ("holding", frames),
-            ("actions", steps),
+            ("requested_actions", steps),
+            ("executed_actions", steps),
             ("rewards", steps),
             ("terminated", steps),
+            ("is_demonstration", steps),
         ):
-            if len(getattr(self, name)) != wanted:
-                raise BatchError(
-                    f"batch.{name} has {len(getattr(self, name))} rows; the layout has {wanted}"
-                )
+            rows = getattr(self, name)
+            if rows is not None and len(rows) != wanted:
+                raise BatchError(f"batch.{name} has {len(rows)} rows; the layout has {wanted}")
+        if self.depth_m is None and self.features is None:
+            raise BatchError("batch.depth_m and batch.features are both None; one is needed")
 
 
 def random_batch(
@@ -136,11 +152,16 @@ def random_batch(
     layout = EpisodeLayout.of_lengths(lengths)
     frames, steps = layout.n_frames, layout.n_steps
     last = layout.step_time == torch.as_tensor(lengths)[layout.step_episode] - 1
+    depth_m = torch.rand(frames, size_px, size_px, generator=generator) * 0.3
+    holding = (torch.rand(frames, generator=generator) > 0.5).float()
+    requested = torch.rand(steps, 5, generator=generator) * 2.0 - 1.0
     return EpisodeBatch(
         layout,
-        torch.rand(frames, size_px, size_px, generator=generator) * 0.3,
-        (torch.rand(frames, generator=generator) > 0.5).float(),
-        torch.rand(steps, 5, generator=generator) * 2.0 - 1.0,
+        depth_m,
+        holding,
+        requested,
+        # Clipped, as a workspace would do; some of them differ.
+        requested.clamp(-0.9, 0.9),
         last.float(),
         last.float(),
     )

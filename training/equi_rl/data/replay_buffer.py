@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equi_rl.data.atomic_file import atomic_file
 from equi_rl.data.episode import Episode, ReplayError
 
+EPISODE_FORMAT = 2
+"""Of a stored episode. Format 1 had no mark and held the executed action only."""
 _FILE_PATTERN = "episode_*.npz"
 
 
@@ -149,7 +153,9 @@ class EpisodeReplayBuffer:
                 stream,
                 depth=episode.depth,
                 holding=episode.holding,
-                action=episode.action,
+                format=np.array(EPISODE_FORMAT),
+                requested_action=episode.requested_action,
+                executed_action=episode.executed_action,
                 reward=episode.reward,
                 expert_action=episode.expert_action,
                 flags=np.array([episode.terminated, episode.is_demonstration]),
@@ -171,15 +177,19 @@ def _index(path: Path) -> int:
 def _read(path: Path) -> Episode:
     try:
         with np.load(path, allow_pickle=False) as data:
+            requested, executed = _actions(path, data)
             return Episode(
                 depth=data["depth"],
                 holding=data["holding"],
-                action=data["action"],
+                requested_action=requested,
+                executed_action=executed,
                 reward=data["reward"],
                 expert_action=data["expert_action"],
                 terminated=bool(data["flags"][0]),
                 is_demonstration=bool(data["flags"][1]),
             )
+    except ReplayError:
+        raise
     except (
         OSError,
         EOFError,
@@ -190,3 +200,17 @@ def _read(path: Path) -> Episode:
         zlib.error,
     ) as error:
         raise ReplayError(f"{path} is not a stored episode: {error}") from error
+
+
+def _actions(path: Path, data: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Requested and executed actions (T, 5)."""
+    found = int(data["format"]) if "format" in data else 1
+    if found == EPISODE_FORMAT:
+        return data["requested_action"], data["executed_action"]
+    is_demonstration = bool(data["flags"][1])
+    if found == 1 and is_demonstration:  # experts stay inside the workspace: nothing was clipped
+        return data["action"], data["action"]
+    raise ReplayError(
+        f"{path} has episode format {found}; this code reads {EPISODE_FORMAT}, which holds the"
+        " requested action beside the executed one; collect the episodes again in a new run"
+    )

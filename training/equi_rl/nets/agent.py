@@ -43,12 +43,13 @@ def agent_configs(
     except ValueError as error:
         allowed = ", ".join(item.value for item in Combination)
         raise ArchitectureError(f"combination = {combination!r}; allowed: {allowed}") from error
+    for_actors = {"critic_heads": 2, "critic_layer_norm": False}  # say nothing of an actor
     if combination is Combination.PLAIN_LSTM:
         mixed = dataclasses.replace(config, equivariant_lstm=False)
-        return mixed, mixed
-    actor = critic = config
+        return dataclasses.replace(mixed, **for_actors), mixed
+    actor, critic = dataclasses.replace(config, **for_actors), config
     if combination in (Combination.PLAIN, Combination.CRITIC_ONLY):
-        actor = _plain(config, "actor", match)
+        actor = _plain(actor, "actor", match)
     if combination in (Combination.PLAIN, Combination.ACTOR_ONLY):
         critic = _plain(config, "critic", match)
     return actor, critic
@@ -57,7 +58,7 @@ def agent_configs(
 def build_agent(
     combination: Combination | str, config: NetworkConfig, match: str = "channels"
 ) -> tuple[Actor, Critic]:
-    """Fresh actor and twin critic; see ``agent_configs``."""
+    """Fresh actor and critic; see ``agent_configs``."""
     actor, critic = agent_configs(combination, config, match)
     return Actor(actor), Critic(critic)
 
@@ -85,7 +86,7 @@ def plain_parameters(config: NetworkConfig, kind: str) -> int:
         return total + _chain([config.head_input_channels, *config.head_channels, 5 + spread])
     embedded = config.critic_action_channels
     head = _chain([config.head_input_channels + embedded, *config.head_channels, 1])
-    return total + embedded * (actions + 1) + 2 * head
+    return total + embedded * (actions + 1) + config.critic_heads * head
 
 
 def share_encoder(actor: Actor, critic: Critic) -> None:

@@ -26,6 +26,11 @@ _TUPLES = (
 )
 
 
+# Fields of critics alone, younger than the format: written only where they are not the default,
+# so that the mappings of actors and of earlier critics stay what they were.
+_OPTIONAL = ("critic_heads", "critic_layer_norm")
+
+
 class ArchitectureError(ValueError):
     """A network description that cannot be built; the message names the field."""
 
@@ -66,6 +71,8 @@ class NetworkConfig:
     initial_state: str = "zero"  # zero | random (ablation: breaks the symmetry)
     depth_offset_m: float = 0.15  # the encoder sees (depth - offset) * scale
     depth_scale_per_m: float = 10.0
+    critic_heads: int = 2  # values that a critic has of an action
+    critic_layer_norm: bool = False  # normalise the hidden layers of a critic's heads
 
     def __post_init__(self) -> None:
         for name in _TUPLES:
@@ -104,6 +111,9 @@ class NetworkConfig:
         """JSON-able mapping for the contract; ``from_mapping`` is its inverse."""
         mapping = dataclasses.asdict(self)
         mapping.update({name: list(mapping[name]) for name in _TUPLES})
+        for name in _OPTIONAL:
+            if mapping[name] == type(self).__dataclass_fields__[name].default:
+                del mapping[name]
         return {"format": CONFIG_FORMAT, **mapping}
 
     @classmethod
@@ -116,7 +126,7 @@ class NetworkConfig:
                 f"network.format = {version!r}; this version reads {CONFIG_FORMAT}"
             )
         fields = {field.name: field for field in dataclasses.fields(cls)}
-        for name in fields.keys() ^ values.keys():
+        for name in (fields.keys() ^ values.keys()) - ({*_OPTIONAL} - values.keys()):
             kind = "is not known" if name in values else "is missing"
             raise ArchitectureError(f"network.{name} {kind}; export the checkpoint again")
         defaults = cls()
@@ -184,6 +194,8 @@ class NetworkConfig:
             raise ArchitectureError(
                 f"network.encoder_kernels leave {size} x {size} pixels; the feature must be 1 x 1"
             )
+        if self.critic_heads < 1:
+            raise ArchitectureError(f"network.critic_heads = {self.critic_heads}; must be positive")
         low, high = self.log_std_range
         if not low < high:
             raise ArchitectureError(f"network.log_std_range = {(low, high)} is empty")

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from equi_rl.data.image_kernels import blocks_into
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
@@ -180,10 +181,31 @@ def actor_outputs(
     return apply(weights.mean, history), spread
 
 
-def critic_values(weights: CriticWeights, history: Tensor, actions: Tensor) -> Tensor:
+def critic_values(
+    config: NetworkConfig, weights: CriticWeights, history: Tensor, actions: Tensor
+) -> Tensor:
     """Values (heads, N) of actions (N, A) after histories (N, C)."""
     features = torch.cat([history, apply_relu(weights.value_action, actions)], dim=1)
-    return torch.stack([_run_head(head, features)[:, 0] for head in weights.heads])
+    norm = config.critic_layer_norm
+    return torch.stack([_run_head(head, features, norm)[:, 0] for head in weights.heads])
+
+
+def candidate_values(
+    config: NetworkConfig, weights: CriticWeights, history: Tensor, actions: Tensor
+) -> Tensor:
+    """Values (heads, K, N) of K actions each, (K, N, A), after histories (N, C).
+
+    As `critic_values`, but what the first layer makes of a history is computed once for all K.
+    """
+    embedded = apply_relu(weights.value_action, actions.flatten(0, 1))
+    values = []
+    for first, *rest in weights.heads:
+        of_history, of_action = first.matrix.split([history.shape[1], embedded.shape[1]], dim=1)
+        shared = torch.addmm(first.bias, history, of_history.t())
+        hidden = (embedded @ of_action.t()).unflatten(0, actions.shape[:2]) + shared
+        hidden = _normalised_relu(hidden.flatten(0, 1), config.critic_layer_norm)
+        values.append(_run_head(tuple(rest), hidden, config.critic_layer_norm)[:, 0])
+    return torch.stack(values).unflatten(1, actions.shape[:2])
 
 
 def apply(layer: Dense, features: Tensor) -> Tensor:
@@ -216,10 +238,16 @@ def map_tensors(weights: Any, function: Any) -> Any:
     return type(weights)(*items) if hasattr(weights, "_fields") else tuple(items)
 
 
-def _run_head(layers: tuple[Dense, ...], features: Tensor) -> Tensor:
+def _run_head(layers: tuple[Dense, ...], features: Tensor, layer_norm: bool) -> Tensor:
     for layer in layers[:-1]:
-        features = apply_relu(layer, features)
+        features = _normalised_relu(apply(layer, features), layer_norm)
     return apply(layers[-1], features)
+
+
+def _normalised_relu(features: Tensor, layer_norm: bool) -> Tensor:
+    if layer_norm:
+        features = functional.layer_norm(features, features.shape[-1:])
+    return features.relu_()
 
 
 def _is_a_prefix(rows: Tensor) -> bool:

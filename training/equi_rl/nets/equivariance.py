@@ -94,7 +94,8 @@ def run_critic(critic: Critic, histories: Histories) -> Tensor:
     with torch.no_grad():
         weights = critic.dense()
         history = _run_history(critic.config, weights.history, histories)
-        values = dense.critic_values(weights, history, histories.actions.flatten(0, 1))
+        actions = histories.actions.flatten(0, 1)
+        values = dense.critic_values(critic.config, weights, history, actions)
     return values.unflatten(1, histories.previous.shape[:2])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The networks: history encoder (image, previous action, LSTM), actor and twin critic.
+"""The networks: history encoder (image, previous action, LSTM), actor and critic of several heads.
 
 Each class holds layers and offers two ways to run. ``dense()`` hands out ordinary filters and
 matrices for the fast path in ``dense.py``; ``forward`` walks through the layers step by step as
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from equi_rl.nets import symmetry
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
@@ -47,7 +48,7 @@ class ActorWeights(NamedTuple):
 
 
 class CriticWeights(NamedTuple):
-    """Dense weights of the twin critic; each head ends in one number."""
+    """Dense weights of the critic; each head ends in one number."""
 
     history: HistoryWeights
     value_action: Dense
@@ -103,10 +104,10 @@ class HistoryEncoder(nn.Module):
         hidden = symmetry.regular(self.config.recurrent_channels)
         return hidden + self.source if self.config.skip_connection else hidden
 
-    def dense(self) -> HistoryWeights:
-        """Expand every layer."""
+    def dense(self, *, encoder: bool = True) -> HistoryWeights:
+        """Expand every layer; without ``encoder`` all but the image encoder's."""
         return HistoryWeights(
-            tuple(_dense(layer) for layer in self.encoder),
+            tuple(_dense(layer) for layer in self.encoder) if encoder else (),
             None if self.action is None else self.action.dense(),
             self.lstm.dense(),
         )
@@ -158,13 +159,13 @@ class Actor(nn.Module):
         _start_small(self.mean, 1e-3)
         _start_small(self.log_std, 1e-3)
 
-    def dense(self) -> ActorWeights:
+    def dense(self, *, encoder: bool = True) -> ActorWeights:
         """Expand every layer; the log-std always has five rows."""
         spread = self.log_std.dense()
         if self.config.log_std_xy == "tied":
             spread = Dense(spread.weight[_TIED_ROWS], spread.bias[_TIED_ROWS])
         return ActorWeights(
-            self.history.dense(),
+            self.history.dense(encoder=encoder),
             tuple(_dense(layer) for layer in self.head),
             self.mean.dense(),
             spread,
@@ -188,9 +189,14 @@ class Actor(nn.Module):
 
 
 class Critic(nn.Module):
-    """Twin invariant action values Q(h, a); the two heads share the history encoder."""
+    """Invariant action values Q(h, a), twin by default; the heads share the history encoder.
 
-    def __init__(self, config: NetworkConfig, n_heads: int = 2) -> None:
+    With ``config.critic_layer_norm`` the hidden layers of the heads are normalised over their
+    channels, without parameters of its own: the group permutes the channels of regular fields,
+    which changes neither their mean nor their variance, so this commutes with it.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
         self.history = HistoryEncoder(config)
@@ -203,13 +209,13 @@ class Critic(nn.Module):
         )
         self.heads = nn.ModuleList(
             _head(config, self.history.output + embedded, symmetry.trivial(1), 3e-3)
-            for _ in range(n_heads)
+            for _ in range(config.critic_heads)
         )
 
-    def dense(self) -> CriticWeights:
+    def dense(self, *, encoder: bool = True) -> CriticWeights:
         """Expand every layer."""
         return CriticWeights(
-            self.history.dense(),
+            self.history.dense(encoder=encoder),
             self.value_action.dense(),
             tuple(tuple(_dense(layer) for layer in _children(head)) for head in self.heads),
         )
@@ -226,7 +232,8 @@ class Critic(nn.Module):
         embedded = self.value_action(actions.flatten(0, 1)[..., None, None])
         embedded = _relu(self.value_action, embedded)
         features = torch.cat([history.flatten(0, 1)[..., None, None], embedded], dim=1)
-        values = [_run_head(_children(head), features)[:, 0, 0, 0] for head in self.heads]
+        norm = self.config.critic_layer_norm
+        values = [_run_head(_children(head), features, norm)[:, 0, 0, 0] for head in self.heads]
         return torch.stack(values).unflatten(1, history.shape[:2]), state
 
 
@@ -268,9 +275,12 @@ def _head(config: NetworkConfig, source: Layout, target: Layout, bound: float) -
     return layers
 
 
-def _run_head(layers: nn.ModuleList, features: Tensor) -> Tensor:
+def _run_head(layers: nn.ModuleList, features: Tensor, layer_norm: bool) -> Tensor:
     for layer in layers[:-1]:
-        features = _relu(layer, layer(features))
+        features = layer(features)
+        if layer_norm:
+            features = functional.layer_norm(features, features.shape[1:])
+        features = _relu(layer, features)
     output: Tensor = layers[-1](features)
     return output
 

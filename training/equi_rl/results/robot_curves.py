@@ -32,7 +32,10 @@ AGENT_NAMES = {
     "drq-shift-rsac": "DrQ-Shift-RSAC",
 }
 """Names in figures, in the order in which agents are listed."""
-_ELSEWHERE = ("task", "agent", "preset", "seed", "rounds", "evaluate_every", "evaluation_episodes")
+_ELSEWHERE = (
+    *("task", "agent", "preset", "seed", "rounds", "environment_steps"),
+    *("evaluate_every", "evaluation_episodes", "evaluation_share"),
+)
 """Settings in which runs of one curve may differ, or which have a column of their own."""
 _OWN_COLUMNS = ("task", "preset", "agent", "overrides", "seed")
 

@@ -57,7 +57,7 @@ def replay_frames(
     camera = side_view_camera(size_px)
     observation, _ = env.reset(seed=demo.seed)
     frames = [Frame(0, render_rgb(env.world, camera), observation, None, False)]
-    for step, requested in enumerate(demo.requested):
+    for step, requested in enumerate(demo.requested_action):
         observation, _, _, _, info = env.step(requested)
         if not np.array_equal(pack_depth(observation[0]), demo.depth[step + 1]):
             raise DemoError(
@@ -69,7 +69,7 @@ def replay_frames(
                 step + 1,
                 render_rgb(env.world, camera),
                 observation,
-                demo.action[step],
+                demo.executed_action[step],
                 bool(info["success"]),
             )
         )

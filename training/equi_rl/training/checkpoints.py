@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The checkpoints of a run folder: one folder per evaluation, and a link to the best one.
 
-checkpoints/round_000120/   everything needed to resume
+checkpoints/round_000120/   everything needed to resume, with the evaluation of its policy
+checkpoints/round_000130_resume/   the same without an evaluation; only the newest is kept
 checkpoints/best            link to the one with the best evaluation so far
 """
 
@@ -18,6 +19,8 @@ from torch import Tensor
 from equi_core.contract import PolicyContract
 from equi_rl.agents.learner import Learner
 from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+
+_UNEVALUATED = "_resume"
 
 
 class RunCheckpoints:
@@ -39,14 +42,19 @@ class RunCheckpoints:
         learner: Learner,
         tensors: Mapping[str, Tensor],
         extra: Mapping[str, Any],
+        *,
+        evaluated: bool = True,
     ) -> None:
         """Write the checkpoint of a round, whole or not at all."""
-        final = self._folder / _name(rounds)
+        final = self._folder / (_name(rounds) + ("" if evaluated else _UNEVALUATED))
         partial = final.with_name(f".{final.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         save_checkpoint(partial, contract, learner.actor, learner.critic, tensors, extra)
         shutil.rmtree(final, ignore_errors=True)
         os.replace(partial, final)
+        for older in self._folder.glob(f"round_*{_UNEVALUATED}"):
+            if older != final:
+                shutil.rmtree(older)
 
     def keep_best(self, rounds: int, successes: int) -> None:
         """Let `best` point to the checkpoint of a round if it beats the one pointed to so far."""

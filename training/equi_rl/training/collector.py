@@ -58,6 +58,9 @@ class Play:
     """Whether the expert labels every state with the action that it would take."""
     expert_takeover_within: int = 0
     """The labelling expert takes over at a step drawn below this; 0: it never does."""
+    exploration_std: float = 0.0
+    """Positive: actions are not drawn from the policy; noise is added to its mean instead, with a
+    standard deviation that each episode draws below this."""
     randomised: bool = True
     """Whether the collector's randomisation applies; evaluation goes without."""
 
@@ -164,6 +167,9 @@ def _play_one(
         expert_takeover_at = int(
             np.random.default_rng((seed, 2)).integers(work.expert_takeover_within)
         )
+    exploration_std = None
+    if work.exploration_std:
+        exploration_std = float(np.random.default_rng((seed, 3)).uniform(0, work.exploration_std))
     return play_policy(
         env,
         work.policy,
@@ -171,6 +177,7 @@ def _play_one(
         rng=np.random.default_rng((seed, 1)) if work.stochastic else None,
         expert=expert if work.label_with_expert else None,
         expert_takeover_at=expert_takeover_at,
+        exploration_std=exploration_std,
     )
 
 

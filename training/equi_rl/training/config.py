@@ -15,7 +15,7 @@ from typing import Any
 
 from equi_core.contract import ImageSpec, PolicyContract
 from equi_rl.agents.imitation import ImitationSettings
-from equi_rl.agents.sac import Encoder, SacSettings
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.data.collate import Augmentation, PixelAugmentation
 from equi_rl.envs import TASKS
 from equi_rl.experts import FirstChoice
@@ -30,6 +30,7 @@ class Preset(str, Enum):
 
     PAPER = "paper"
     FAST = "fast"
+    REWARD = "reward"
     SHIP = "ship"
 
 
@@ -70,7 +71,8 @@ class RobotRun:
     """block_picking, block_pulling, block_pushing or drawer_opening."""
     preset: Preset = Preset.FAST
     """Where the other defaults come from. paper: the published recipe. fast: the same on two CPU
-    cores, pretrained by imitation. ship: DAgger, for policies that are deployed."""
+    cores, pretrained by imitation. reward: imitation, then improvement by reward on the features
+    of a frozen encoder. ship: DAgger, for policies that are deployed."""
     agent: str = "equi-rsac"
     """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
     drq-shift-rsac."""
@@ -88,6 +90,13 @@ class RobotRun:
     """Episodes of random actions in the replay buffer before learning."""
     rotate: bool = True
     """Whether sampled episodes are rotated by a random angle (augmentation)."""
+    rotation_fits_square: bool = False
+    """Draw another angle, at last a quarter turn, where a rotated step would leave the square of
+    actions that a policy can ask for; False lets the critic and the memory see such steps. Most
+    demonstrations then fit at quarter turns only, which teach an equivariant agent nothing."""
+    cached_rotations: int = 4
+    """With sac.encoder frozen: rotated copies of an episode whose features are stored beside its
+    own; 0 without rotate."""
     randomise: bool = False
     """Domain randomisation: sizes, masses, friction, calibration and depth vary in every second
     episode."""
@@ -95,11 +104,23 @@ class RobotRun:
     """Folder of an earlier run of the same task and agent, whose episodes and newest weights this
     one starts from instead of demonstrations; steps, updates and seconds are counted on."""
     rounds: int = 100
-    """Rounds of collecting and learning."""
+    """Rounds of collecting and learning; 0: environment_steps alone ends the run."""
+    environment_steps: int = 0
+    """The run ends when its replay buffer has received so many environment steps, demonstrations
+    and random episodes included; 0: rounds alone end the run."""
     episodes_per_round: int = 5
     """Episodes that the current policy collects in a round."""
+    exploration_std: float = 0.0
+    """Noise on the mean action of collected episodes, in policy units: each draws its standard
+    deviation uniformly below this. 0: actions are drawn from the policy."""
     updates_per_round: int = 25
-    """Updates while one round of episodes is collected; 0 means one per environment step."""
+    """Updates while one round of episodes is collected; 0: updates_per_step says how many."""
+    updates_per_step: float = 1.0
+    """With updates_per_round 0: updates per environment step that the round before has collected.
+    They are made while the next round is played, with the weights of before."""
+    pre_updates_per_step: float = 0.0
+    """Updates per step of the demonstrations, once these are stored, and again per step of the
+    random episodes, before the first round."""
     batch_episodes: int = 32
     """Whole episodes in a batch."""
     demonstrations_per_batch: int = 0
@@ -113,11 +134,16 @@ class RobotRun:
     imitate_successes: bool = False
     """Whether the actions of an episode in which the agent itself succeeded become labels."""
     evaluate_every: int = 10
-    """Rounds between evaluations; each keeps a checkpoint."""
+    """Rounds between checkpoints; each comes with an evaluation unless evaluation_share says when
+    these are made."""
     evaluation_episodes: int = 100
     """Greedy episodes of an evaluation, on scenes of their own."""
+    evaluation_share: float | None = None
+    """With environment_steps: evaluations take at most this share of them in addition, even if
+    every episode lasts to its end. As many as fit are made: one after pretraining, the others at
+    equal distances, the last at the end. None: one every evaluate_every rounds."""
     failing_evaluations: int = 10
-    """So many evaluations in a row without a success stop the run."""
+    """So many evaluations in a row without a success stop the run; 0: never."""
     replay_capacity: int = 100_000
     """Transitions held in the replay buffer."""
     imitation: ImitationSettings = dataclasses.field(default_factory=ImitationSettings)
@@ -132,21 +158,29 @@ class RobotRun:
         for name in (
             "demonstrations",
             "random_episodes",
+            "rounds",
+            "environment_steps",
             "updates_per_round",
+            "pre_updates_per_step",
+            "cached_rotations",
+            "exploration_std",
             "expert_takeover_within",
             "expert_takeover_grows_to",
+            "failing_evaluations",
         ):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         for name in (
-            "rounds",
             "episodes_per_round",
             "batch_episodes",
             "evaluate_every",
             "evaluation_episodes",
-            "failing_evaluations",
             "replay_capacity",
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        for name in ("updates_per_step", "evaluation_share"):
+            value = getattr(self, name)
+            _require(value is None or value > 0.0, name, value, "positive")
+        self._require_an_end()
         _require(
             0 <= self.demonstrations_per_batch <= self.batch_episodes,
             "demonstrations_per_batch",
@@ -159,7 +193,44 @@ class RobotRun:
             self.sac.encoder.value,
             f"separate for {self.agent}: an equivariant and a plain network cannot share one",
         )
+        _require(
+            self.kind.pixels is PixelAugmentation.NONE or self.sac.encoder is not Encoder.FROZEN,
+            "sac.encoder",
+            self.sac.encoder.value,
+            f"another for {self.agent}: features of images that are cropped or shifted anew in"
+            " every batch cannot be stored",
+        )
         self._require_fit_for_preset()
+
+    def _require_an_end(self) -> None:
+        budget, share = self.environment_steps, self.evaluation_share
+        _require(
+            self.rounds > 0 or (budget > 0 and self.preset is not Preset.SHIP),
+            "rounds",
+            self.rounds,
+            "positive, or 0 with environment_steps and a preset other than ship, whose learning"
+            " rate falls over the rounds",
+        )
+        _require(
+            share is None or budget > 0,
+            "evaluation_share",
+            share,
+            "None without environment_steps, of which it is a share",
+        )
+        _require(
+            share is None or self.planned_evaluations > 0,
+            "evaluation_episodes",
+            self.evaluation_episodes,
+            "so few that an evaluation after pretraining and one at the end, up to"
+            f" {self.longest_evaluation_steps} steps each, fit into evaluation_share = {share} of"
+            f" environment_steps = {budget}",
+        )
+        _require(
+            not self.pre_updates_per_step or not self.imitation.updates,
+            "pre_updates_per_step",
+            self.pre_updates_per_step,
+            "0 with imitation.updates, which come first",
+        )
 
     def _require_fit_for_preset(self) -> None:
         ships, within = self.preset is Preset.SHIP, self.expert_takeover_within
@@ -203,7 +274,9 @@ class RobotRun:
     @property
     def augmentation(self) -> Augmentation:
         """How sampled episodes are transformed."""
-        return Augmentation(self.rotate, self.kind.pixels, copies=self.kind.copies)
+        return Augmentation(
+            self.rotate, self.rotation_fits_square, self.kind.pixels, copies=self.kind.copies
+        )
 
     @property
     def contract(self) -> PolicyContract:
@@ -212,10 +285,25 @@ class RobotRun:
         image = ImageSpec(size_px=CROP_SIZE_PX) if cropped else ImageSpec()
         return PolicyContract(task=self.task, image=image)
 
+    @property
+    def planned_evaluations(self) -> int:
+        """Evaluations that fit into evaluation_share, without the one after pretraining."""
+        if self.evaluation_share is None:
+            return 0
+        fitting = self.evaluation_share * self.environment_steps / self.longest_evaluation_steps
+        return int(fitting) - (1 if self.imitation.updates else 0)
+
+    @property
+    def longest_evaluation_steps(self) -> int:
+        """Environment steps of an evaluation in which every episode runs out of time."""
+        return self.evaluation_episodes * self.contract.max_steps
+
     def expert_takeover_in(self, rounds_done: int) -> int:
         """Below which step the expert takes over in the next round; 0: never."""
         grown = max(self.expert_takeover_grows_to - self.expert_takeover_within, 0)
-        return self.expert_takeover_within + round(grown * min(rounds_done / self.rounds, 1.0))
+        return self.expert_takeover_within + round(
+            grown * min(rounds_done / max(self.rounds, 1), 1.0)
+        )
 
     def to_mapping(self) -> dict[str, Any]:
         """JSON-able form, for the run folder."""
@@ -230,4 +318,6 @@ def _require(condition: bool, name: str, value: object, allowed: str) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
     return value.value if isinstance(value, Enum) else value

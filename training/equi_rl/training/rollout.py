@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rollouts: an expert demonstrates, or a policy acts while an expert may label its states.
 
-The recurrent policy is fed the action that was executed, not the one it requested. An expert that
+The recurrent policy is fed the action that was executed, not the one it requested; both are
+recorded. An expert that
 labels is asked at every state which the policy reaches and keeps its own memory along that path,
 so it can also take over and show how to continue from there.
 """
@@ -48,7 +49,7 @@ def play_expert(
         action, memory = expert.act(env.state(), memory)
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
-        recorder.add(executed, reward, observation, expert_action=executed)
+        recorder.add(action, executed, reward, observation, expert_action=executed)
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated, is_demonstration=True), tracker.outcome()
@@ -62,6 +63,7 @@ def play_policy(
     rng: np.random.Generator | None = None,
     expert: Expert | None = None,
     expert_takeover_at: int | None = None,
+    exploration_std: float | None = None,
 ) -> tuple[Episode, EpisodeOutcome]:
     """One episode of a policy on the scene of `seed`.
 
@@ -72,6 +74,8 @@ def play_policy(
         rng: draws random actions; None plays the policy's mean.
         expert: labels every state with the action that it would take; None: no labels.
         expert_takeover_at: step from which on the expert acts itself; None: never.
+        exploration_std: with `rng`, standard deviation of noise that is added to the policy's mean,
+            in policy units; None draws actions from the policy itself.
     """
     if expert_takeover_at is not None and expert is None:
         raise ValueError(
@@ -86,7 +90,12 @@ def play_policy(
     if expert is not None:
         memory = expert.start(env.state(), np.random.default_rng(seed))
     while True:
-        action, state = policy.act(observation, executed, state, rng)
+        if exploration_std is None or rng is None:
+            action, state = policy.act(observation, executed, state, rng)
+        else:
+            action, state = policy.act(observation, executed, state)
+            noise = exploration_std * rng.standard_normal(len(action)).astype(np.float32)
+            action = np.clip(action + noise, -1.0, 1.0)
         label = None
         if expert is not None and memory is not None:
             label, memory = expert.act(env.state(), memory)
@@ -94,7 +103,7 @@ def play_policy(
                 action = label.astype(np.float32)
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
-        recorder.add(executed, reward, observation, expert_action=label)
+        recorder.add(action, executed, reward, observation, expert_action=label)
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated), tracker.outcome()
@@ -109,7 +118,7 @@ def play_random(env: HiddenPropertyEnv, seed: int) -> tuple[Episode, EpisodeOutc
     while True:
         action = rng.uniform(-1.0, 1.0, size=len(ACTION_ORDER))
         observation, reward, terminated, truncated, info = env.step(action)
-        recorder.add(info["executed_action"], reward, observation)
+        recorder.add(action, info["executed_action"], reward, observation)
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated), tracker.outcome()

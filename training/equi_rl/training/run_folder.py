@@ -53,12 +53,20 @@ class RunFolder:
         return self._summary.exists()
 
     @contextmanager
-    def claim(self, config: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
+    def claim(
+        self, config: Mapping[str, Any], *, resume: bool, data_format: int = 1
+    ) -> Iterator[None]:
         """Create the folder, or enter the existing one of the very same configuration.
 
+        Args:
+            config: settings of the run.
+            resume: whether an existing run may be entered.
+            data_format: of the data that the run stores; a run of another one is not resumed.
+
         Raises:
-            RunFolderError: the folder belongs to another configuration (the field is named),
-                holds a run although ``resume`` is not set, or is in use by another process.
+            RunFolderError: the folder belongs to another configuration (the field is named) or
+                data format, holds a run although ``resume`` is not set, or is in use by another
+                process.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with open(self.path / ".lock", "w") as lock:
@@ -69,6 +77,7 @@ class RunFolder:
                     f"{self.path} is in use by another process; wait or choose another folder"
                 ) from None
             if self._config.exists():
+                self._require_format(data_format)
                 self._require_same(config)
                 if not resume:
                     raise RunFolderError(
@@ -78,6 +87,7 @@ class RunFolder:
             else:
                 record = {
                     "config": config,
+                    "data_format": data_format,
                     "code_version": code_version(),
                     "environment": describe_environment(),
                 }
@@ -148,6 +158,14 @@ class RunFolder:
         except (OSError, json.JSONDecodeError) as error:
             raise RunFolderError(f"cannot read {path}: {error}; is this a run folder?") from error
         return content
+
+    def _require_format(self, wanted: int) -> None:
+        stored = self._read_json(self._config).get("data_format", 1)
+        if stored != wanted:
+            raise RunFolderError(
+                f"{self.path} cannot be resumed: its data format is {stored}, this code continues"
+                f" {wanted}; start the run again in another folder"
+            )
 
     def _require_same(self, config: Mapping[str, Any]) -> None:
         stored = flatten(self.read_config().get("config", {}))

@@ -2,14 +2,15 @@
 """Trains one agent on one robot task: rounds of collecting and learning, evaluated and resumable.
 
 A round hands the current policy to the collector, makes its updates meanwhile, and then takes the
-collected episodes into the replay buffer. Evaluation plays the policy's mean on scenes of its own.
-The run folder documents itself:
+collected episodes into the replay buffer: what plays lags one round behind what learns, and neither
+waits for the other longer than it must. Evaluation plays the policy's mean on scenes of its own;
+`progress.evaluations_due` says when. The run folder documents itself:
 
     config.json                 every setting of the run, and the version of the code
-    progress.csv                one row per evaluation: steps, updates, success, seconds
-    tensorboard/                losses and success over time
+    progress.csv                one row per evaluation: counts, success, metrics
+    tensorboard/                metrics over environment steps
     replay/                     episodes, written as they arrive
-    checkpoints/round_000120/   everything needed to resume, one folder per evaluation
+    checkpoints/round_000120/   everything needed to resume, one folder per evaluation and one more
     checkpoints/best            link to the one with the best evaluation so far
 """
 
@@ -19,8 +20,7 @@ import dataclasses
 import logging
 import resource
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ import torch
 from equi_core.contract import Provenance
 from equi_core.scene_seeds import SEEDS_PER_RUN, SELECTION_SEED
 from equi_core.statistics import SuccessRate
+from equi_rl.agents.feature_cache import FeatureCache
 from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
-from equi_rl.data.collate import collate
-from equi_rl.data.episode import labelled_by_success
-from equi_rl.data.replay_buffer import EpisodeReplayBuffer, stored_episodes
+from equi_rl.data.collate import LabelledBatch, collate
+from equi_rl.data.episode import Episode, labelled_by_success
+from equi_rl.data.replay_buffer import EPISODE_FORMAT, EpisodeReplayBuffer, stored_episodes
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
@@ -50,29 +51,15 @@ from equi_rl.training.collector import (
 )
 from equi_rl.training.config import Preset, RobotRun
 from equi_rl.training.malloc import keep_freed_memory
+from equi_rl.training.metrics import log_scalars, progress_row
+from equi_rl.training.progress import Progress, evaluations_due, share_done, updates_for
 from equi_rl.training.renames import replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 
 LOGGER = logging.getLogger(__name__)
 
-Report = Callable[["Progress", dict[str, float]], None]
+Report = Callable[[Progress, dict[str, float]], None]
 """Called after every round, and after every update of pretraining."""
-
-
-@dataclass
-class Progress:
-    """How far a run is; part of its checkpoint."""
-
-    rounds: int = 0
-    updates: int = 0
-    environment_steps: int = 0
-    episodes: int = 0
-    best_successes: int = -1
-    failing: int = 0
-    """Evaluations without a success since the last one with any."""
-    seconds: float = 0.0
-    recent: list[bool] = field(default_factory=list)
-    """Success of the latest training episodes, newest last."""
 
 
 class RobotTrainer:
@@ -86,6 +73,7 @@ class RobotTrainer:
         self.rng = np.random.default_rng(run.seed)
         self.progress = Progress()
         self.learner = make_learner(run)
+        self._features: FeatureCache | None = None
         # Last: it creates the folder, and settings that cannot be create nothing.
         self.replay_buffer = EpisodeReplayBuffer(run.replay_capacity, replay_folder(folder))
 
@@ -94,7 +82,7 @@ class RobotTrainer:
         from torch.utils.tensorboard import SummaryWriter
 
         keep_freed_memory()
-        with self.folder.claim(self.run.to_mapping(), resume=resume):
+        with self.folder.claim(self.run.to_mapping(), resume=resume, data_format=EPISODE_FORMAT):
             if self.folder.is_finished:
                 return self.folder.read_summary()
             self.restore()
@@ -141,29 +129,32 @@ class RobotTrainer:
             if self.run.continues:
                 started -= self._take_over(Path(self.run.continues))
             else:
-                self._fill_replay_buffer(collector)
-            for _ in range(self.run.imitation.updates):
-                metrics = self._update()
-                _tell(report, self.progress, metrics)
+                self._fill_replay_buffer(collector, report)
+            metrics = self._updates(self.run.imitation.updates, report)
             self.progress.seconds = time.monotonic() - started
             if self.run.imitation.updates or self.run.continues:
-                start = {"success": self.evaluate(collector).rate}
-                self._log(writer, start)
-        while self.progress.rounds < self.run.rounds:
+                metrics["success"] = self.evaluate(collector, metrics).rate
+                log_scalars(writer, metrics, self.progress.environment_steps)
+            else:
+                self.save()
+        while share_done(self.run, self.progress) < 1.0:
             metrics = self._round(collector)
+            last = share_done(self.run, self.progress) == 1.0
+            if last:  # nothing is played any more while these are made
+                metrics |= self._updates(self.progress.owed_updates)
+                self.progress.owed_updates = 0
             self.progress.seconds = time.monotonic() - started
-            last = self.progress.rounds == self.run.rounds
-            if last or self.progress.rounds % self.run.evaluate_every == 0:
-                metrics["success"] = self.evaluate(collector).rate
-            self._log(writer, metrics)
+            due = evaluations_due(self.run, self.progress)
+            if due > self.progress.evaluations:
+                self.progress.evaluations = due
+                metrics["success"] = self.evaluate(collector, metrics).rate
+            elif self.progress.rounds % self.run.evaluate_every == 0:
+                self.save()
+            log_scalars(writer, metrics, self.progress.environment_steps)
             _tell(report, self.progress, metrics)
 
-    def _log(self, writer: Any, metrics: dict[str, float]) -> None:
-        for name, value in metrics.items():
-            writer.add_scalar(name, value, self.progress.environment_steps)
-
-    def _fill_replay_buffer(self, collector: Collector) -> None:
-        """Successful demonstrations, as many as asked for, and random episodes."""
+    def _fill_replay_buffer(self, collector: Collector, report: Report | None) -> None:
+        """Successful demonstrations, as many as asked for, and random episodes; learn from each."""
         seed = self._first_seed()
         stored = 0
         while stored < self.run.demonstrations:
@@ -173,14 +164,21 @@ class RobotTrainer:
                     self.replay_buffer.add(episode)
                     stored += 1
             seed += missing
+        self._pre_updates(report)
         if self.run.random_episodes:
             first = self._first_seed() + SEEDS_PER_RUN // 2
             for episode, _ in collector.play(
                 PlayRandom(seeds_from(first, self.run.random_episodes))
             ):
                 self.replay_buffer.add(episode)
-        self.progress.environment_steps = self.replay_buffer.n_transitions
+            self._pre_updates(report)
         self.progress.episodes = len(self.replay_buffer)
+
+    def _pre_updates(self, report: Report | None) -> None:
+        """Updates for the steps that the replay buffer has received since the last call."""
+        new_steps = self.replay_buffer.n_transitions - self.progress.environment_steps
+        self.progress.environment_steps += new_steps
+        self._updates(round(self.run.pre_updates_per_step * new_steps), report)
 
     def _take_over(self, folder: Path) -> float:
         """Episodes, weights and counts of an earlier run; returns the seconds that it took."""
@@ -203,7 +201,10 @@ class RobotTrainer:
         earlier = RunFolder(folder)
         rows = [row for row in earlier.read_progress() if int(row["rounds"]) <= before.rounds]
         self.folder.append_progress(
-            [{**row, "rounds": int(row["rounds"]) - before.rounds - 1} for row in rows]
+            [
+                progress_row({**row, "rounds": int(row["rounds"]) - before.rounds - 1}, {})
+                for row in rows
+            ]
         )
         return before.seconds
 
@@ -217,12 +218,12 @@ class RobotTrainer:
                 stochastic=self.run.preset is not Preset.SHIP,
                 label_with_expert=self.run.preset is Preset.SHIP,
                 expert_takeover_within=self.run.expert_takeover_in(self.progress.rounds),
+                exploration_std=self.run.exploration_std,
             )
         )
-        metrics: dict[str, float] = {}
-        for _ in range(self.run.updates_per_round):
-            metrics = self._update()
+        metrics = self._updates(self.run.updates_per_round or self.progress.owed_updates)
         played = collector.fetch()
+        steps_before = self.progress.environment_steps
         for episode, outcome in played:
             own = self.run.imitate_successes
             self.replay_buffer.add(labelled_by_success(episode) if own else episode)
@@ -232,21 +233,48 @@ class RobotTrainer:
         self.progress.episodes += len(played)
         self.progress.rounds += 1
         if self.run.updates_per_round == 0:
-            for _ in range(sum(len(episode) for episode, _ in played)):
-                metrics = self._update()
-        return {**metrics, "training_success": float(np.mean(self.progress.recent))}
+            new_steps = self.progress.environment_steps - steps_before
+            self.progress.owed_updates = updates_for(self.run, steps_before, new_steps)
+        clipped = np.concatenate([episode.is_clipped for episode, _ in played])
+        metrics["training_success"] = float(np.mean(self.progress.recent))
+        metrics["clipped_requests"] = float(np.mean(clipped))
+        return metrics
 
-    def _update(self) -> dict[str, float]:
+    def _updates(self, count: int, report: Report | None = None) -> dict[str, float]:
+        """So many updates; returns the metrics of the last one, which is diagnosed."""
+        metrics: dict[str, float] = {}
+        for number in range(count):
+            metrics = self._update(diagnose=number == count - 1)
+            _tell(report, self.progress, metrics)
+        return metrics
+
+    def _update(self, *, diagnose: bool = False) -> dict[str, float]:
         episodes = self.replay_buffer.sample(
             self.run.batch_episodes, self.rng, self.run.demonstrations_per_batch
         )
-        size = self.learner.actor.config.observation_size
-        metrics = self.learner.update(collate(episodes, size, self.rng, self.run.augmentation))
+        metrics = self.learner.update(self._batch(episodes), diagnose=diagnose)
         self.progress.updates += 1
         return metrics
 
-    def evaluate(self, collector: Collector) -> SuccessRate:
-        """Success of the policy's mean on the selection scenes; keeps the best policy."""
+    def _batch(self, episodes: Sequence[Episode]) -> LabelledBatch:
+        """Images, or the features that a frozen encoder has made of them."""
+        if not self.learner.encoder_is_frozen:
+            size = self.learner.actor.config.observation_size
+            return collate(episodes, size, self.rng, self.run.augmentation)
+        if self._features is None:
+            rotations = self.run.cached_rotations if self.run.rotate else 0
+            self._features = FeatureCache(
+                self.learner.actor, rotations, self.run.rotation_fits_square
+            )
+        return self._features.collate(episodes, self.rng)
+
+    def evaluate(
+        self, collector: Collector, metrics: Mapping[str, float] | None = None
+    ) -> SuccessRate:
+        """Success of the policy's mean on the selection scenes; keeps the best policy.
+
+        `metrics` of the learner are written beside it.
+        """
         seeds = seeds_from(SELECTION_SEED, self.run.evaluation_episodes)
         played = collector.play(
             Play(
@@ -261,13 +289,14 @@ class RobotTrainer:
         rate = SuccessRate(successes, len(played))
         LOGGER.info("after %d rounds: %s", self.progress.rounds, rate)
         self.progress.failing = 0 if successes else self.progress.failing + 1
+        self.progress.evaluation_steps += sum(len(episode) for episode, _ in played)
         self.progress.best_successes = max(successes, self.progress.best_successes)
         lengths = [len(episode) for episode, outcome in played if outcome.success]
         # A killed run drops a row that has no checkpoint and repairs the link of one that has.
-        self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"))
+        self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"), metrics or {})
         self.save(rate)
         self.checkpoints.keep_best(self.progress.rounds, successes)
-        if self.progress.failing >= self.run.failing_evaluations:
+        if 0 < self.run.failing_evaluations <= self.progress.failing:
             raise DivergedError(
                 f"the last {self.progress.failing} evaluations had no success in {len(played)}"
                 f" episodes each; the best policy so far ({self.progress.best_successes}"
@@ -275,8 +304,10 @@ class RobotTrainer:
             )
         return rate
 
-    def _append_row(self, rate: SuccessRate, mean_length: float) -> None:
-        row = {
+    def _append_row(
+        self, rate: SuccessRate, mean_length: float, metrics: Mapping[str, float]
+    ) -> None:
+        counts = {
             "rounds": self.progress.rounds,
             "updates": self.progress.updates,
             "environment_steps": self.progress.environment_steps,
@@ -285,13 +316,16 @@ class RobotTrainer:
             "episodes": rate.episodes,
             "mean_length": round(mean_length, 2),
         }
+        row = progress_row(counts, {**metrics, "success": rate.rate})
         self.folder.append_progress([row])
 
     def _first_seed(self) -> int:
         return self.run.seed * SEEDS_PER_RUN
 
-    def save(self, rate: SuccessRate) -> None:
-        """Write everything that is needed to resume from here."""
+    def save(self, rate: SuccessRate | None = None) -> None:
+        """Write everything that is needed to resume from here, and the evaluation if there is."""
+        evaluated = rate is not None
+        rate = rate or SuccessRate(0, 0)
         actor = self.learner.actor
         contract = dataclasses.replace(
             self.run.contract,
@@ -315,7 +349,9 @@ class RobotTrainer:
             "episodes_added": self.replay_buffer.n_added,
         }
         tensors = {**self.learner.tensors(), "torch_rng": torch.get_rng_state()}
-        self.checkpoints.save(self.progress.rounds, contract, self.learner, tensors, extra)
+        self.checkpoints.save(
+            self.progress.rounds, contract, self.learner, tensors, extra, evaluated=evaluated
+        )
         self.replay_buffer.forget_evicted()
 
     def restore(self) -> None:
@@ -332,13 +368,19 @@ class RobotTrainer:
         self.progress = Progress(**extra["progress"])
         self.replay_buffer.restore(int(extra["episodes_added"]))
         self.folder.cut_progress("rounds", self.progress.rounds)
-        successes = checkpoint.contract.provenance.evaluation_successes
-        self.checkpoints.keep_best(self.progress.rounds, successes)
+        provenance = checkpoint.contract.provenance
+        if provenance.evaluation_episodes:
+            self.checkpoints.keep_best(self.progress.rounds, provenance.evaluation_successes)
 
 
 def make_learner(run: RobotRun) -> Learner:
     """Networks and learning method of a run."""
-    network = reference_config(run.group, initial_state=run.initial_state)
+    network = reference_config(
+        run.group,
+        initial_state=run.initial_state,
+        critic_heads=run.sac.critic_heads,
+        critic_layer_norm=run.sac.critic_layer_norm,
+    )
     actor, critic = build_agent(run.kind.combination, network)
     if run.preset is Preset.SHIP:
         planned = run.imitation.updates + run.rounds * run.updates_per_round
