@@ -112,10 +112,8 @@ class SacNetworks:
                 raise BatchError("batch.features is None; a frozen encoder needs stored features")
             seen = batch.features
             return Features(seen, seen, seen[decided], None, None, None)
-        if batch.depth_m is None:
-            raise BatchError("batch.depth_m is None; an encoder that is trained needs images")
         with timer.stage("prepare frames"):
-            frames = dense.prepare_depth(self.actor.config, batch.depth_m, batch.holding)
+            frames = dense.prepare_depth(self.actor.config, batch.required_depth_m(), batch.holding)
         if not self.settings.shares_encoder:
             to_actor = self.encode(actor_weights, frames, None, timer, "actor")
             with torch.no_grad():

@@ -186,10 +186,11 @@ def pad(batch: EpisodeBatch) -> PaddedBatch:
     episodes, steps = len(layout.order), len(layout.step_counts)
     at_frame = (layout.frame_time, layout.frame_episode)
     at_step = (layout.step_time, layout.step_episode)
-    size = batch.depth_m.shape[-1]
+    depth_m = batch.required_depth_m()
+    size = depth_m.shape[-1]
     observations = torch.zeros(steps + 1, episodes, 2, size, size)
     observations[at_frame] = torch.stack(
-        [batch.depth_m, batch.holding[:, None, None].expand_as(batch.depth_m)], dim=1
+        [depth_m, batch.holding[:, None, None].expand_as(depth_m)], dim=1
     )
     previous = torch.zeros(steps + 1, episodes, 5)
     previous[at_frame] = layout.previous_actions(batch.executed_actions)

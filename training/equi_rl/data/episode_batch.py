@@ -144,6 +144,12 @@ class EpisodeBatch:
         if self.depth_m is None and self.features is None:
             raise BatchError("batch.depth_m and batch.features are both None; one is needed")
 
+    def required_depth_m(self) -> Tensor:
+        """Depth images (F, S, S) [m], which an encoder that is trained cannot do without."""
+        if self.depth_m is None:
+            raise BatchError("batch.depth_m is None; an encoder that is trained needs images")
+        return self.depth_m
+
 
 def random_batch(
     size_px: int, lengths: Sequence[int], generator: torch.Generator | None = None

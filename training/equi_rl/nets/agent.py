@@ -43,16 +43,20 @@ def agent_configs(
     except ValueError as error:
         allowed = ", ".join(item.value for item in Combination)
         raise ArchitectureError(f"combination = {combination!r}; allowed: {allowed}") from error
-    for_actors = {"critic_heads": 2, "critic_layer_norm": False}  # say nothing of an actor
     if combination is Combination.PLAIN_LSTM:
         mixed = dataclasses.replace(config, equivariant_lstm=False)
-        return dataclasses.replace(mixed, **for_actors), mixed
-    actor, critic = dataclasses.replace(config, **for_actors), config
+        return _of_actor(mixed), mixed
+    actor, critic = _of_actor(config), config
     if combination in (Combination.PLAIN, Combination.CRITIC_ONLY):
         actor = _plain(actor, "actor", match)
     if combination in (Combination.PLAIN, Combination.ACTOR_ONLY):
         critic = _plain(config, "critic", match)
     return actor, critic
+
+
+def _of_actor(config: NetworkConfig) -> NetworkConfig:
+    """The configuration without what says nothing of an actor."""
+    return dataclasses.replace(config, critic_heads=2, critic_layer_norm=False)
 
 
 def build_agent(
