@@ -192,6 +192,19 @@ def test_the_critic_learns_constant_rewards(networks):
     assert losses[-1] < 0.02 * losses[0]
 
 
+@pytest.mark.parametrize(("scale", "blind"), [(0.0, True), (1.0, False)])
+def test_with_a_reward_scale_of_zero_rewards_change_nothing(networks, scale, blind):
+    actor, critic = networks
+    batch = batch_of(actor.config)
+    losses = []
+    for rewards in (batch.rewards, torch.zeros_like(batch.rewards)):
+        settings = SacSettings(reward_scale=scale)
+        update = SacUpdate(copy.deepcopy(actor), copy.deepcopy(critic), settings)
+        told = dataclasses.replace(batch, rewards=rewards)
+        losses.append(update.step(told, torch.Generator().manual_seed(0))["critic_loss"])
+    assert (losses[0] == losses[1]) is blind
+
+
 def test_a_batch_without_any_label_is_learnt_from_by_reward_alone(networks):
     batch = batch_of(networks[0].config)
     losses = []

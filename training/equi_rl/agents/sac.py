@@ -243,7 +243,7 @@ class SacUpdate:
             next_values = next_values - temperature * next_density
         ended = layout.is_last_step.float() if settings.time_outs_end else batch.terminated
         targets = lambda_returns(
-            batch.rewards,
+            settings.reward_scale * batch.rewards,
             settings.discount * (1.0 - ended),
             next_values,
             settings.td_lambda,

@@ -32,6 +32,9 @@ class SacSettings:
 
     discount: float = 0.9
     """Discount factor gamma."""
+    reward_scale: float = 1.0
+    """Factor on the rewards that enter the critic's targets. 0 is the control of every claim about
+    reward: all else stays, but nothing is learned from it."""
     td_lambda: float = 0.0
     """Lambda of the TD(lambda) targets: 0 bootstraps after one step, 1 sums the whole episode."""
     time_outs_end: bool = False
@@ -106,7 +109,12 @@ class SacSettings:
                 raise ValueError(
                     f"sac.{name} is {getattr(self, name)}; it must lie between 0 and 1"
                 )
-        for name in ("actor_gradient_clip", "critic_gradient_clip", "actor_frozen_updates"):
+        for name in (
+            "reward_scale",
+            "actor_gradient_clip",
+            "critic_gradient_clip",
+            "actor_frozen_updates",
+        ):
             if getattr(self, name) < 0:
                 raise ValueError(f"sac.{name} is {getattr(self, name)}; it must be at least 0")
         if self.policy_ema == 0.0:
