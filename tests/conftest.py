@@ -15,6 +15,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from families import ManagedProcess, ProcessFamily
@@ -38,6 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def repository_root() -> Path:
     """The root of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def envs() -> Iterator[dict[str, Any]]:
+    """An environment of every robot task, by name."""
+    from equi_rl.envs import TASKS, make_env  # the robot profile has no training package
+
+    made = {task: make_env(task) for task in TASKS}
+    yield made
+    for env in made.values():
+        env.close()
 
 
 @pytest.fixture

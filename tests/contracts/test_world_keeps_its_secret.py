@@ -13,16 +13,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from equi_rl.envs import TASKS, make_env
+from equi_rl.envs import TASKS
 from equi_rl.sim.cameras import render, side_view_camera
-
-
-@pytest.fixture(scope="module")
-def envs():
-    made = {task: make_env(task) for task in TASKS}
-    yield made
-    for env in made.values():
-        env.close()
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -12,15 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from equi_core.observation.image import compose_observation, heights_from_points, pixel_centres_m
-from equi_rl.envs import TASKS, make_env
-
-
-@pytest.fixture(scope="module")
-def envs():
-    made = {task: make_env(task) for task in TASKS}
-    yield made
-    for env in made.values():
-        env.close()
+from equi_rl.envs import TASKS
 
 
 @pytest.mark.parametrize("task", TASKS)

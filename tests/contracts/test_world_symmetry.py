@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import ks_2samp
 
-from equi_rl.envs import TASKS, make_env
+from equi_rl.envs import TASKS
 from equi_rl.experts import make_expert
 
 CENTRE = (0.5, 0.0)
@@ -23,14 +23,6 @@ OBJECT_TOLERANCE_M = 0.006
 PIXEL_TOLERANCE_M = 0.006
 PIXEL_SHARE = 0.05
 """Most pixels of a frame that may differ by more than the tolerance: those at edges."""
-
-
-@pytest.fixture(scope="module")
-def envs():
-    made = {task: make_env(task) for task in TASKS}
-    yield made
-    for env in made.values():
-        env.close()
 
 
 def turned_action(action: np.ndarray, quarter_turns: int) -> np.ndarray:

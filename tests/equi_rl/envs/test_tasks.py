@@ -27,14 +27,6 @@ UP, DOWN = (np.array([-1.0, 0.0, 0.0, z, 0.0]) for z in (1.0, -1.0))
 CLOSED = np.array([2.0, 0.0, 0.0, 0.0, 0.0])  # added to an action, closes instead of opening
 
 
-@pytest.fixture(scope="module")
-def envs():
-    made = {task: make_env(task) for task in TASKS}
-    yield made
-    for env in made.values():
-        env.close()
-
-
 def cubes_scene(**changes) -> Scene:
     scene = Scene(
         objects=(cube_at((0.5, 0.0), 0.0, True), cube_at((0.6, 0.12), 0.0, False)),

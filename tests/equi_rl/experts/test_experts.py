@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from equi_rl.envs import TASKS, make_env
+from equi_rl.envs import TASKS
 from equi_rl.experts import ExpertConfig, FirstChoice, make_expert
 
 REFERENCE_LENGTHS = {
@@ -37,14 +37,6 @@ def play(env, expert, seed, first=None):
         steps += 1
         over = terminated or truncated
     return bool(info["success"]), steps, movable_first
-
-
-@pytest.fixture(scope="module")
-def envs():
-    made = {task: make_env(task) for task in TASKS}
-    yield made
-    for env in made.values():
-        env.close()
 
 
 @pytest.mark.parametrize("task", TASKS)
