@@ -124,7 +124,7 @@ positions = (st.floats(0.3, 0.7), st.floats(-0.2, 0.2), st.floats(0.1, 0.25))
 component = st.floats(-2.0, 2.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     start=st.tuples(*positions, st.floats(-math.pi / 2, math.pi / 2)),
     actions=st.lists(st.tuples(*[component] * 5), min_size=1, max_size=6),
