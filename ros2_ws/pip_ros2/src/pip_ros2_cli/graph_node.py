@@ -22,6 +22,10 @@ DEFAULT_SPIN_TIME_S = 5.0
 SETTLE_S = 1.0
 POLL_S = 0.02
 SPIN_STEP_S = 0.1
+RESTLESS_FACTOR = 6.0
+"""How many times the timeout a graph that changes all the time is looked at."""
+NODE_NOT_YET_SEEN = "_NODE_NAME_UNKNOWN_"
+"""What rmw_dds_common calls the node of an endpoint before the node itself is discovered."""
 HIDDEN_PREFIX = "_"
 
 
@@ -32,7 +36,7 @@ def add_spin_time(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=DEFAULT_SPIN_TIME_S,
         metavar="SECONDS",
-        help="longest wait for other nodes to be discovered (default: %(default)s)",
+        help="longest wait for news of other nodes (default: %(default)s)",
     )
 
 
@@ -65,24 +69,43 @@ def wait_for(condition: Callable[[], Result], timeout_s: float) -> Result:
 def settled(node: Node, look: Callable[[], Result], timeout_s: float) -> Result:
     """Return what `look` sees once other nodes are seen and nothing changes any more.
 
-    Discovery never says that it is complete. So a picture that has stood still for SETTLE_S, with
-    at least one other node in it, is taken as whole; the timeout bounds the wait.
+    Discovery never says that it is complete. So a picture is taken as whole that shows another
+    node, in which every endpoint belongs to a node, and that has stood still for SETTLE_S and for
+    as long as it took to build up: on a busy machine all of it is slow. Without such a picture the
+    wait ends when nothing has changed for `timeout_s`; a graph that never rests ends it too.
     """
 
     def picture() -> tuple[list[tuple[str, str]], Result]:
         return sorted(node.get_node_names_and_namespaces()), look()
 
-    deadline = time.monotonic() + timeout_s
-    seen, changed_at = picture(), time.monotonic()
-    while time.monotonic() < deadline:
+    started_at = time.monotonic()
+    seen, changed_at = picture(), started_at
+    while True:
+        now = time.monotonic()
+        quiet_s = now - changed_at
         alone = len(seen[0]) <= 1
-        if not alone and time.monotonic() - changed_at >= SETTLE_S:
-            break
+        still = not alone and quiet_s >= max(SETTLE_S, changed_at - started_at)
+        if still and not _has_ownerless_endpoint(node):
+            return seen[1]
+        if quiet_s >= timeout_s or now - started_at >= RESTLESS_FACTOR * timeout_s:
+            return seen[1]
         time.sleep(POLL_S)
         now_seen = picture()
         if now_seen != seen:
             seen, changed_at = now_seen, time.monotonic()
-    return seen[1]
+
+
+def _has_ownerless_endpoint(node: Node) -> bool:
+    """Return whether a publisher or subscription is seen before its node: discovery goes on."""
+    return any(
+        info.node_name == NODE_NOT_YET_SEEN
+        for topic, _ in node.get_topic_names_and_types()
+        for infos in (
+            node.get_publishers_info_by_topic(topic),
+            node.get_subscriptions_info_by_topic(topic),
+        )
+        for info in infos
+    )
 
 
 def is_hidden(name: str) -> bool:

@@ -128,8 +128,31 @@ def read_values(text: str) -> dict[str, Any]:
     return values
 
 
-def fill_message(message: Any, values: Mapping[str, Any]) -> None:
-    """Set the message's fields from a dictionary; errors name the field and what fits."""
+class Stamps:
+    """Times inside a message that mean the moment of publishing."""
+
+    def __init__(self) -> None:
+        self._times: list[Any] = []
+
+    def add(self, time: Any) -> Any:
+        """Keep a builtin_interfaces/msg/Time and return it."""
+        self._times.append(time)
+        return time
+
+    def set(self, now: Any) -> None:
+        """Set all of them."""
+        for time in self._times:
+            time.sec, time.nanosec = now.sec, now.nanosec
+
+
+def fill_message(message: Any, values: Mapping[str, Any], stamps: Stamps | None = None) -> None:
+    """Set the message's fields from a dictionary; errors name the field and what fits.
+
+    Args:
+        message: Is changed.
+        values: By name of the field.
+        stamps: Where given, `auto` for a header and `now` for a time are put there.
+    """
     fields = message.get_fields_and_field_types()
     # Generated messages check the values of their fields only when told to.
     message._check_fields = True
@@ -141,7 +164,7 @@ def fill_message(message: Any, values: Mapping[str, Any]) -> None:
                 f"Failed to populate field: {type(message).__name__} has no field '{name}'.{hint} "
                 f"Its fields are: {', '.join(f'{n} ({t})' for n, t in fields.items())}"
             )
-        converted = _converted(value, fields[name], name)
+        converted = _converted(value, fields[name], name, stamps)
         try:
             setattr(message, name, converted)
         except (AssertionError, TypeError, ValueError, OverflowError) as error:
@@ -151,22 +174,26 @@ def fill_message(message: Any, values: Mapping[str, Any]) -> None:
             ) from None
 
 
-def _converted(value: Any, field_type: str, name: str) -> Any:
+def _converted(value: Any, field_type: str, name: str, stamps: Stamps | None) -> Any:
     item_type = _item_type(field_type)
     if item_type is not None:
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise CommandError(
                 f"Failed to populate field: '{name}' takes a list ({field_type}), got {value!r}"
             )
-        return [_converted(item, item_type, name) for item in value]
+        return [_converted(item, item_type, name, stamps) for item in value]
     if "/" in field_type:
+        if stamps is not None and (field_type, value) == ("builtin_interfaces/Time", "now"):
+            return stamps.add(load_type(field_type, "msg")())
+        if stamps is not None and (field_type, value) == ("std_msgs/Header", "auto"):
+            value = {"stamp": "now"}
         if not isinstance(value, Mapping):
             raise CommandError(
                 f"Failed to populate field: '{name}' takes a dictionary ({field_type}), "
                 f"got {value!r}"
             )
         nested = load_type(field_type, "msg")()
-        fill_message(nested, value)
+        fill_message(nested, value, stamps)
         return nested
     return _converted_scalar(value, field_type)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Definitions of messages, services and actions: list, show."""
+"""Definitions of messages, services and actions: list, show, proto."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ament_index_python import get_resource, get_resources
 
 from ..console import out
 from ..errors import CommandError
-from ..interface_types import KINDS, split_type
+from ..interface_types import KINDS, load_type, split_type
+from ..message_yaml import message_to_yaml
 from ..packages import share_of
 
 TITLES = {"msg": "Messages", "srv": "Services", "action": "Actions"}
@@ -54,6 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     comments.add_argument("--all-comments", action="store_true", help="of nested types too")
     comments.add_argument("--no-comments", action="store_true", help="neither comments nor gaps")
     show.set_defaults(run=_show)
+    proto = verbs.add_parser("proto", help="print an instance with default values, as YAML")
+    proto.add_argument("type", help="type, such as std_msgs/msg/String")
+    proto.add_argument("--no-quotes", action="store_true", help="without the quotes around it")
+    proto.set_defaults(run=_proto)
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -75,6 +80,18 @@ def _show(options: argparse.Namespace) -> None:
     )
     for line in lines:
         out(line)
+
+
+def _proto(options: argparse.Namespace) -> None:
+    kind = split_type(options.type)[1]
+    found = load_type(options.type, kind)
+    part = {
+        "msg": found,
+        "srv": getattr(found, "Request", None),
+        "action": getattr(found, "Goal", None),
+    }
+    text = message_to_yaml(part[kind]())
+    out(text if options.no_quotes else f'"{text}"')
 
 
 def definition_lines(

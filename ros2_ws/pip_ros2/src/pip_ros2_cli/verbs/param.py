@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Parameters of running nodes: list, get, set."""
+"""Parameters of running nodes: list, get, set, describe, dump, load."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Any
 
 import yaml
 from rcl_interfaces.msg import Parameter as ParameterMessage
-from rcl_interfaces.msg import ParameterType, ParameterValue
-from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
-from rclpy.parameter_client import AsyncParameterClient
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType, ParameterValue
+from rclpy.parameter import Parameter
 
 from ..console import err, out
 from ..errors import CommandError
-from ..graph_node import add_spin_time, graph_node, is_hidden, settled, spin_until_done, wait_for
-from .node import node_names
+from ..graph_node import add_spin_time, graph_node, is_hidden, settled
+from ..parameter_file import parameters_for
+from ..remote_parameters import RemoteParameters, nodes_with_parameters, shown
 
-ANSWER_TIMEOUT_S = 5.0
 LABELS = {
     ParameterType.PARAMETER_BOOL: "Boolean value is:",
     ParameterType.PARAMETER_INTEGER: "Integer value is:",
@@ -30,6 +28,18 @@ LABELS = {
     ParameterType.PARAMETER_DOUBLE_ARRAY: "Double values are:",
     ParameterType.PARAMETER_STRING_ARRAY: "String values are:",
 }
+TYPE_NAMES = {
+    ParameterType.PARAMETER_NOT_SET: "not set",
+    ParameterType.PARAMETER_BOOL: "boolean",
+    ParameterType.PARAMETER_INTEGER: "integer",
+    ParameterType.PARAMETER_DOUBLE: "double",
+    ParameterType.PARAMETER_STRING: "string",
+    ParameterType.PARAMETER_BYTE_ARRAY: "byte array",
+    ParameterType.PARAMETER_BOOL_ARRAY: "boolean array",
+    ParameterType.PARAMETER_INTEGER_ARRAY: "integer array",
+    ParameterType.PARAMETER_DOUBLE_ARRAY: "double array",
+    ParameterType.PARAMETER_STRING_ARRAY: "string array",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,31 +50,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--include-hidden-nodes", action="store_true", help="of hidden nodes too")
     add_spin_time(listing)
     listing.set_defaults(run=_list)
-    get = verbs.add_parser("get", help="show the value of a parameter")
-    get.add_argument("node_name", help="name, such as /talker")
+
+    def add(name: str, text: str, run: Any) -> argparse.ArgumentParser:
+        verb: argparse.ArgumentParser = verbs.add_parser(name, help=text)
+        verb.add_argument("node_name", help="name, such as /talker")
+        add_spin_time(verb)
+        verb.set_defaults(run=run)
+        return verb
+
+    get = add("get", "show the value of a parameter", _get)
     get.add_argument("parameter_name", help="name of the parameter")
     get.add_argument("--hide-type", action="store_true", help="only the value")
-    add_spin_time(get)
-    get.set_defaults(run=_get)
-    setting = verbs.add_parser("set", help="change a parameter")
-    setting.add_argument("node_name", help="name, such as /talker")
+    setting = add("set", "change a parameter", _set)
     setting.add_argument("parameter_name", help="name of the parameter")
     setting.add_argument("value", help="the value in YAML: 5, 0.5, true, text, [1, 2]")
-    add_spin_time(setting)
-    setting.set_defaults(run=_set)
+    describe = add("describe", "show type, description and allowed values", _describe)
+    describe.add_argument("parameter_names", nargs="+", help="names of the parameters")
+    add("dump", "print all parameters of a node as a parameter file", _dump)
+    load = add("load", "set the parameters that a parameter file gives for a node", _load)
+    load.add_argument("parameter_file", help="YAML file, such as dump prints")
+    load.add_argument(
+        "--no-use-wildcard", action="store_true", help="leave out what the file gives for '/**'"
+    )
 
 
 def _list(options: argparse.Namespace) -> int:
     with graph_node() as node:
         if options.node_name is not None:
-            name = _find_node(node, options.node_name, options.spin_time)
-            for parameter in _names_of(node, name):
+            for parameter in RemoteParameters(node, options.node_name, options.spin_time).names():
                 out(f"  {parameter}")
             return 0
-        names = settled(node, lambda: _names_with_services(node), options.spin_time)
+        names = settled(node, lambda: nodes_with_parameters(node), options.spin_time)
         for name in names:
             if options.include_hidden_nodes or not is_hidden(name):
-                parameters = _names_of(node, name)
+                parameters = RemoteParameters(node, name, options.spin_time).names()
                 out(f"{name}:")
                 for parameter in parameters:
                     out(f"  {parameter}")
@@ -73,28 +92,27 @@ def _list(options: argparse.Namespace) -> int:
 
 def _get(options: argparse.Namespace) -> int:
     with graph_node() as node:
-        name = _find_node(node, options.node_name, options.spin_time)
-        value = _present_value(node, name, options.parameter_name)
+        remote = RemoteParameters(node, options.node_name, options.spin_time)
+        value = remote.value(options.parameter_name)
         if value.type == ParameterType.PARAMETER_NOT_SET:
-            known = ", ".join(_names_of(node, name))
+            known = ", ".join(remote.names())
             raise CommandError(
-                f"Parameter not set: '{options.parameter_name}'. Parameters of {name}: {known}"
+                f"Parameter not set: '{options.parameter_name}'. "
+                f"Parameters of {remote.node_name}: {known}"
             )
-    shown = _shown(value)
-    out(str(shown) if options.hide_type else f"{LABELS[value.type]} {shown}")
+    out(str(shown(value)) if options.hide_type else f"{LABELS[value.type]} {shown(value)}")
     return 0
 
 
 def _set(options: argparse.Namespace) -> int:
     with graph_node() as node:
-        name = _find_node(node, options.node_name, options.spin_time)
+        remote = RemoteParameters(node, options.node_name, options.spin_time)
         # The node knows the type: '5' for a double is 5.0, for a string it is text.
-        wanted_type = _present_value(node, name, options.parameter_name).type
+        wanted_type = remote.value(options.parameter_name).type
         message = ParameterMessage(
             name=options.parameter_name, value=_value(options.value, wanted_type)
         )
-        answer = _answer(node, _client(node, name).set_parameters([message]), name)
-    result = answer.results[0]
+        result = remote.set([message])[0]
     if not result.successful:
         err(f"Setting parameter failed: {result.reason}")
         return 1
@@ -102,49 +120,62 @@ def _set(options: argparse.Namespace) -> int:
     return 0
 
 
-def _names_with_services(node: Node) -> list[str]:
-    services = {name for name, _ in node.get_service_names_and_types()}
-    return [name for name in node_names(node) if f"{name}/list_parameters" in services]
+def _describe(options: argparse.Namespace) -> int:
+    with graph_node() as node:
+        remote = RemoteParameters(node, options.node_name, options.spin_time)
+        for descriptor in remote.descriptors(options.parameter_names):
+            out("\n".join(_description(descriptor)))
+    return 0
 
 
-def _find_node(node: Node, given: str, timeout_s: float) -> str:
-    name = given if given.startswith("/") else f"/{given}"
-    if not wait_for(lambda: name in _names_with_services(node), timeout_s):
-        if name in node_names(node):
-            raise CommandError(f"Node '{name}' has no parameter services")
-        seen = ", ".join(item for item in node_names(node) if not is_hidden(item)) or "none"
-        raise CommandError(f"Node not found: '{name}'. Nodes seen: {seen}")
-    return name
+def _description(descriptor: ParameterDescriptor) -> list[str]:
+    lines = [f"Parameter name: {descriptor.name}", f"  Type: {TYPE_NAMES[descriptor.type]}"]
+    if descriptor.description:
+        lines.append(f"  Description: {descriptor.description}")
+    lines.append("  Constraints:")
+    if descriptor.read_only:
+        lines.append("    Read only: true")
+    for allowed in [*descriptor.floating_point_range, *descriptor.integer_range][:1]:
+        lines.append(f"    Min value: {allowed.from_value}")
+        lines.append(f"    Max value: {allowed.to_value}")
+        if allowed.step:
+            lines.append(f"    Step: {allowed.step}")
+    if descriptor.additional_constraints:
+        lines.append(f"    Additional constraints: {descriptor.additional_constraints}")
+    return lines
 
 
-def _client(node: Node, name: str) -> AsyncParameterClient:
-    client = AsyncParameterClient(node, name)
-    if not client.wait_for_services(timeout_sec=ANSWER_TIMEOUT_S):
-        raise CommandError(f"the parameter services of node '{name}' do not become available")
-    return client
+def _dump(options: argparse.Namespace) -> int:
+    with graph_node() as node:
+        remote = RemoteParameters(node, options.node_name, options.spin_time)
+        names = remote.names()
+        values = remote.values(names)
+    tree: dict[str, Any] = {}
+    for name, value in zip(names, values, strict=True):
+        *folders, leaf = name.split(".")
+        place = tree
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[leaf] = shown(value)
+    # Two line ends: a dump ends with an empty line in ros2cli.
+    out(yaml.dump({remote.node_name: {"ros__parameters": tree}}, default_flow_style=False))
+    return 0
 
 
-def _answer(node: Node, future: Any, name: str) -> Any:
-    if not spin_until_done(node, future, ANSWER_TIMEOUT_S):
-        raise CommandError(
-            f"node '{name}' did not answer within {ANSWER_TIMEOUT_S:g} s; does it spin?"
+def _load(options: argparse.Namespace) -> int:
+    with graph_node() as node:
+        remote = RemoteParameters(node, options.node_name, options.spin_time)
+        parameters = parameters_for(
+            remote.node_name, options.parameter_file, wildcard=not options.no_use_wildcard
         )
-    return future.result()
-
-
-def _present_value(node: Node, name: str, parameter: str) -> ParameterValue:
-    answer = _answer(node, _client(node, name).get_parameters([parameter]), name)
-    return answer.values[0] if answer.values else ParameterValue()
-
-
-def _names_of(node: Node, name: str) -> list[str]:
-    answer = _answer(node, _client(node, name).list_parameters(), name)
-    return sorted(answer.result.names)
-
-
-def _shown(value: ParameterValue) -> Any:
-    python_value = parameter_value_to_python(value)
-    return python_value.tolist() if hasattr(python_value, "tolist") else python_value
+        results = remote.set(parameters)
+    for parameter, result in zip(parameters, results, strict=True):
+        reason = f": {result.reason}" if result.reason else ""
+        if result.successful:
+            out(f"Set parameter {parameter.name} successful{reason}")
+        else:
+            err(f"Set parameter {parameter.name} failed{reason}")
+    return 0 if all(result.successful for result in results) else 1
 
 
 def _value(text: str, wanted_type: int) -> ParameterValue:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Topics: list, info, echo, hz."""
+"""Topics: list, info, echo, hz, pub."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ..console import out
 from ..errors import CommandError
 from ..graph_node import add_spin_time, graph_node, settled, wait_for
 from ..listing import add_list_verb
-from . import topic_echo, topic_hz
+from ..topic_subscription import known_types
+from . import topic_echo, topic_hz, topic_pub
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,11 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     info.set_defaults(run=_info)
     topic_echo.add_arguments(verbs.add_parser("echo", help="print the messages of a topic"))
     topic_hz.add_arguments(verbs.add_parser("hz", help="print the rate of a topic"))
-
-
-def topic_types(node: Node, topic: str, timeout_s: float) -> list[str]:
-    """Return the types of a topic as soon as it is seen, or an empty list after the timeout."""
-    return wait_for(lambda: _topics(node).get(topic, []), timeout_s)
+    topic_pub.add_arguments(verbs.add_parser("pub", help="publish a message to a topic"))
 
 
 def full_topic_name(node: Node, topic: str) -> str:
@@ -48,7 +45,7 @@ def _topics(node: Node) -> dict[str, list[str]]:
 def _info(options: argparse.Namespace) -> None:
     with graph_node() as node:
         topic = full_topic_name(node, options.topic_name)
-        types = topic_types(node, topic, options.spin_time)
+        types = wait_for(lambda: known_types(node, topic), options.spin_time)
         if not types:
             known = ", ".join(name for name, _ in node.get_topic_names_and_types())
             raise CommandError(f"Unknown topic '{topic}'. Topics seen: {known}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..console import err, out
 from ..errors import CommandError
-from ..graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once
+from ..graph_node import add_spin_time, graph_node
 from ..interface_types import load_type
 from ..message_yaml import (
     DEFAULT_TRUNCATE_LENGTH,
@@ -19,7 +19,8 @@ from ..message_yaml import (
     plain_value,
     value_to_yaml,
 )
-from ..qos_options import add_qos_options, choose_qos
+from ..qos_options import add_qos_options
+from ..topic_subscription import TopicSubscription, known_types, published_types
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _echo(options: argparse.Namespace) -> int:
-    from .topic import full_topic_name, topic_types
+    from .topic import full_topic_name
 
     style = Style(
         truncate_length=None if options.full_length else options.truncate_length,
@@ -61,17 +62,20 @@ def _echo(options: argparse.Namespace) -> int:
     )
     with graph_node() as node:
         topic = full_topic_name(node, options.topic_name)
-        types = topic_types(node, topic, options.spin_time)
+        types = published_types(node, topic, options.spin_time)
+        if not types:
+            err(f"WARNING: topic [{topic}] does not appear to be published yet")
+            types = known_types(node, topic)
         message_type = load_type(_type_name(options.message_type, types, topic), "msg")
         printer = _Printer(options.field, options.csv, style)
-        qos = choose_qos(node, topic, options)
-        node.create_subscription(message_type, topic, printer.on_message, qos)
+        subscription = TopicSubscription(node, topic, message_type, printer.on_message, options)
         waiting_since, seen = time.monotonic(), 0
         while not (options.once and printer.count):
-            spin_once(node, SPIN_STEP_S)
+            subscription.spin_once()
             if printer.count > seen:
                 waiting_since, seen = time.monotonic(), printer.count
             if options.timeout is not None and time.monotonic() - waiting_since > options.timeout:
+                qos = subscription.qos
                 raise CommandError(
                     f"no message on {topic} for {options.timeout:g} s "
                     f"(QoS asked for: {qos.reliability.name}, {qos.durability.name})"
@@ -83,7 +87,6 @@ def _type_name(given: str | None, types: list[str], topic: str) -> str:
     if given is not None:
         return given
     if not types:
-        err(f"WARNING: topic [{topic}] does not appear to be published yet")
         raise CommandError(
             "Could not determine the type for the passed topic; "
             f"give it: ros2 topic echo {topic} PACKAGE/msg/TYPE"

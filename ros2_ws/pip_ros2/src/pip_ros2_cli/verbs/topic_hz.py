@@ -10,9 +10,10 @@ import time
 
 from ..console import err, out
 from ..errors import CommandError
-from ..graph_node import SPIN_STEP_S, add_spin_time, graph_node, spin_once
+from ..graph_node import add_spin_time, graph_node
 from ..interface_types import load_type
-from ..qos_options import add_qos_options, choose_qos
+from ..qos_options import add_qos_options
+from ..topic_subscription import TopicSubscription, published_types
 
 DEFAULT_WINDOW = 10000
 REPORT_S = 1.0
@@ -64,28 +65,29 @@ class RateMeter:
 
 
 def _hz(options: argparse.Namespace) -> int:
-    from .topic import full_topic_name, topic_types
+    from .topic import full_topic_name
 
     if options.window <= 0:
         raise CommandError(f"--window must be a positive number, got {options.window}")
     with graph_node() as node:
         topic = full_topic_name(node, options.topic_name)
-        types = topic_types(node, topic, options.spin_time)
+        types = published_types(node, topic, options.spin_time)
         if not types:
             err(f"WARNING: topic [{topic}] does not appear to be published yet")
             while not types:
-                types = topic_types(node, topic, options.spin_time)
+                types = published_types(node, topic, options.spin_time)
         meter = RateMeter(options.window)
-        node.create_subscription(
-            load_type(types[0], "msg"),
+        subscription = TopicSubscription(
+            node,
             topic,
+            load_type(types[0], "msg"),
             lambda _: meter.arrive(time.monotonic()),
-            choose_qos(node, topic, options),
+            options,
             raw=True,  # arrivals are counted, contents are not looked at
         )
         next_report_s = time.monotonic() + REPORT_S
         while True:
-            spin_once(node, SPIN_STEP_S)
+            subscription.spin_once()
             if time.monotonic() >= next_report_s:
                 report = meter.report()
                 if report is not None:
