@@ -23,6 +23,7 @@ from equi_calibration.board.detection import ViewGate
 from equi_calibration.errors import CalibrationError, CellFileError
 from equi_core.cell_file import CellCamera, CellFile
 from equi_core.cell_file import CellFileError as CoreCellFileError
+from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import Workspace
 from equi_core.geometry import pose_matrix, quaternion_xyzw, quaternion_xyzw_to_matrix
 from equi_core.strict_fields import FieldError, read_fields
@@ -175,6 +176,8 @@ class CellSettings:
     """Everything that calibration needs to know of a cell."""
 
     cell: str
+    geometry: CellGeometry
+    """Table and TCP seen from base_link, in which calibration works."""
     robot_serial: str
     board: BoardSpec
     cameras: tuple[CameraSettings, ...]
@@ -225,7 +228,7 @@ def _settings(file: CellFile) -> CellSettings:
     scene = data.get("scene")
     if isinstance(scene, Mapping):
         data["scene"] = {**scene, "workspace": policy_workspace()}
-    whole = {**data, "cell": file.name, "cameras": cameras}
+    whole = {**data, "cell": file.name, "geometry": file.geometry, "cameras": cameras}
     return read_fields(CellSettings, whole, BLOCK, refused_by=CalibrationError)
 
 

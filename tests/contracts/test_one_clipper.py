@@ -51,7 +51,7 @@ class StillServo:
         self._state = ServoState(
             heartbeat_s=time.monotonic(),
             phase=Phase.STREAMING,
-            base_link_from_tcp=top_down_pose(position_m, yaw_rad),
+            task_from_tcp=top_down_pose(position_m, yaw_rad),
             commanded=np.array([*position_m, yaw_rad]),
         )
 

@@ -13,7 +13,6 @@ from equi_calibration.collect.poses import (
     joints_are_clear,
     path_is_clear,
     reachable_joints,
-    tool0_from_tcp,
 )
 from equi_calibration.errors import CollectError
 from equi_core.geometry import top_down_pose, transform_points
@@ -38,7 +37,7 @@ def clearance_joints(cell: CellSettings) -> FloatArray:
     ready = np.asarray(ur5_kinematics.HOME_RAD)
     found: list[tuple[float, FloatArray]] = []
     for x, y, z, yaw in itertools.product(*axes, _YAWS_RAD):
-        joints = reachable_joints(top_down_pose([x, y, z], yaw))
+        joints = reachable_joints(cell, top_down_pose([x, y, z], yaw))
         if joints is not None and joints_are_clear(cell, joints):
             found.append((occluded_fraction(cell, joints), joints))
     for _, joints in sorted(found, key=lambda item: item[0]):
@@ -55,7 +54,10 @@ def occluded_fraction(cell: CellSettings, joints_rad: FloatArray) -> float:
     body = _body_points(cell, joints_rad)
     low, high = cell.scene.workspace.low_m, cell.scene.workspace.high_m
     x, y = np.meshgrid(np.linspace(low[0], high[0], 6), np.linspace(low[1], high[1], 6))
-    table = np.column_stack([x.ravel(), y.ravel(), np.zeros(x.size)])
+    table = transform_points(
+        cell.geometry.base_link_from_task,
+        np.column_stack([x.ravel(), y.ravel(), np.zeros(x.size)]),
+    )
     hidden = []
     for camera in cell.cameras:
         camera_m = camera.nominal.matrix[:3, 3]
@@ -70,7 +72,7 @@ def occluded_fraction(cell: CellSettings, joints_rad: FloatArray) -> float:
 def _body_points(cell: CellSettings, joints_rad: FloatArray) -> FloatArray:
     """Points (N, 3) [m] along the links, the tool and the board's outline."""
     frames = ur5_kinematics.link_frames(joints_rad)
-    base_from_tcp = frames[5] @ tool0_from_tcp()
+    base_from_tcp = frames[5] @ cell.geometry.flange_from_tcp
     outline = transform_points(
         base_from_tcp @ cell.collect.tcp_from_board.matrix, cell.board.outline_m()
     )

@@ -24,8 +24,6 @@ from equi_core.motion import ur5_kinematics
 
 FloatArray = NDArray[np.float64]
 
-TCP_FROM_TOOL0_M = 0.169
-"""The TCP on the tool axis, as everywhere in this project."""
 _LEAST_TILT_DEG = 10.0
 _MOST_TILT_DEG = 45.0
 _LINK_CLEARANCE_M = 0.08
@@ -51,11 +49,6 @@ class PlannedPose:
     joints_rad: FloatArray
     faces: str
     """The camera that the board faces."""
-
-
-def tool0_from_tcp() -> FloatArray:
-    """The TCP frame in tool0 (4, 4)."""
-    return pose_matrix([0.0, 0.0, TCP_FROM_TOOL0_M], np.eye(3))
 
 
 def plan_poses(
@@ -164,17 +157,17 @@ def _candidate(
         ):
             return None
     base_from_tcp = base_from_board @ invert(settings.tcp_from_board.matrix)
-    joints = reachable_joints(base_from_tcp)
+    joints = reachable_joints(cell, base_from_tcp)
     if joints is None or not joints_are_clear(cell, joints):
         return None
     return PlannedPose(base_from_tcp, joints, faces)
 
 
-def reachable_joints(base_from_tcp: FloatArray) -> FloatArray | None:
+def reachable_joints(cell: CellSettings, base_from_tcp: FloatArray) -> FloatArray | None:
     """Joints (6,) near the ready posture that reach a TCP pose with every link above the table."""
     try:
         joints = ur5_kinematics.inverse_near(
-            base_from_tcp @ invert(tool0_from_tcp()), ur5_kinematics.HOME_RAD
+            base_from_tcp @ invert(cell.geometry.flange_from_tcp), ur5_kinematics.HOME_RAD
         )
     except ur5_kinematics.KinematicsError:
         return None
@@ -188,15 +181,16 @@ def joints_are_clear(cell: CellSettings, joints_rad: FloatArray) -> bool:
     settings = cell.collect
     frames = ur5_kinematics.link_frames(joints_rad)
     # Frame 0 belongs to the shoulder, which cannot reach the table.
-    if float(frames[1:, 2, 3].min()) < _LINK_CLEARANCE_M:
+    table_z_m = cell.geometry.table_z_m
+    if float(frames[1:, 2, 3].min()) - table_z_m < _LINK_CLEARANCE_M:
         return False
-    base_from_tcp = frames[5] @ tool0_from_tcp()
+    base_from_tcp = frames[5] @ cell.geometry.flange_from_tcp
     if not settings.tcp_box.contains(base_from_tcp[:3, 3]):
         return False
     outline = transform_points(
         base_from_tcp @ settings.tcp_from_board.matrix, cell.board.outline_m()
     )
-    if float(outline[:, 2].min()) < settings.table_clearance_m:
+    if float(outline[:, 2].min()) - table_z_m < settings.table_clearance_m:
         return False
     points = np.concatenate([outline, (outline + np.roll(outline, 1, axis=0)) / 2])
     if float(np.hypot(points[:, 0], points[:, 1]).min()) < _COLUMN_RADIUS_M:

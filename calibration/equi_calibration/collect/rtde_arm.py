@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_calibration.cell_file import CellSettings
-from equi_calibration.collect.poses import TCP_FROM_TOOL0_M, path_is_clear
+from equi_calibration.collect.poses import path_is_clear
 from equi_calibration.collect.sources import ArmReading
 from equi_calibration.errors import CollectError
 from equi_control.rtde.rtde_link import LinkConfig, LinkError, RtdeLink
@@ -33,7 +33,7 @@ class RtdeArm:
     def __init__(self, cell: CellSettings, robot_ip: str, *, listen_only: bool = False) -> None:
         self._cell = cell
         self._listen_only = listen_only
-        self._link = RtdeLink(LinkConfig(host=robot_ip, tcp_from_flange_m=TCP_FROM_TOOL0_M))
+        self._link = RtdeLink(LinkConfig(robot_ip, cell.geometry))
 
     def __enter__(self) -> RtdeArm:
         try:

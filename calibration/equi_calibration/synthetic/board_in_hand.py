@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_calibration.collect.poses import tool0_from_tcp
 from equi_calibration.errors import CollectError
 from equi_calibration.synthetic.board_render import default_board, draw_board
 from equi_calibration.synthetic.depth_camera import intrinsics_of_spec
 from equi_cell_sim.camera_model import CameraSpec
+from equi_core.cell_geometry import CellGeometry
 from equi_core.geometry import invert, pose_matrix
 from equi_rl.sim.raycast import ShapeTable
 from equi_rl.sim.robot_model import FLANGE_LINK, robot_model
@@ -47,4 +47,4 @@ def hand_pose(table: ShapeTable) -> FloatArray:
     shape = int(np.flatnonzero(model.shape_link == model.link_names.index(FLANGE_LINK))[0])
     flange_from_shape = pose_matrix(model.shapes.position_m[shape], model.shapes.rotation[shape])
     base_from_shape = pose_matrix(table.position_m[rows[shape]], table.rotation[rows[shape]])
-    return base_from_shape @ invert(flange_from_shape) @ tool0_from_tcp()
+    return base_from_shape @ invert(flange_from_shape) @ CellGeometry().flange_from_tcp

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.cell_file import CellSettings
-from equi_calibration.collect.poses import tool0_from_tcp
 from equi_calibration.collect.sources import ArmReading, StampedImage
 from equi_calibration.errors import CollectError
 from equi_calibration.synthetic.board_render import draw_board
@@ -134,7 +133,7 @@ class SimulatedCell:
 
     def base_from_tcp(self) -> FloatArray:
         """True TCP pose."""
-        return ur5_kinematics.forward(self.joints_rad) @ tool0_from_tcp()
+        return ur5_kinematics.forward(self.joints_rad) @ self.settings.geometry.flange_from_tcp
 
     def base_from_board(self) -> FloatArray:
         """True pose of the print."""

@@ -37,7 +37,7 @@ def check(monitor, speed_m_s=0.0, position_m=(0.5, 0.0, 0.1), phase=Phase.STREAM
     pose = np.eye(4)
     pose[:3, 3] = position_m
     twist = np.array([0.0, speed_m_s, 0.0, 0.0, 0.0, 0.0])
-    state = ServoState(phase=phase, twist=twist, base_link_from_tcp=pose)
+    state = ServoState(phase=phase, twist=twist, task_from_tcp=pose)
     return monitor.check(SERVO, state, GRIPPER, driving=True)
 
 

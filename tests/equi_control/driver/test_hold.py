@@ -34,7 +34,7 @@ class ListeningServo:
         self._state = ServoState(
             phase=Phase.IDLE,
             finished=True,
-            base_link_from_tcp=top_down_pose(HOME_M, 0.0),
+            task_from_tcp=top_down_pose(HOME_M, 0.0),
             commanded=np.array([*HOME_M, 0.0]),
         )
 

@@ -30,7 +30,6 @@ from equi_core.geometry import quaternion_xyzw, yaw_of
 from equi_core.motion.ur5_kinematics import JOINT_NAMES
 from equi_ros.diagnostics import diagnostics as diagnostics_message
 
-FRAME = "base_link"
 _LEVELS = {
     DriverState.IDLE: DiagnosticStatus.OK,
     DriverState.ACTIVE: DiagnosticStatus.OK,
@@ -39,10 +38,15 @@ _LEVELS = {
 }
 
 
-def pose_message(base_link_from_tcp: NDArray[np.float64]) -> Pose:
+def frame_of(driver: Driver) -> str:
+    """Name of the frame that poses, steps and the workspace are stated in."""
+    return driver.config.servo.link.geometry.frame_id
+
+
+def pose_message(task_from_tcp: NDArray[np.float64]) -> Pose:
     """A pose (4, 4) as message."""
-    x, y, z = (float(value) for value in base_link_from_tcp[:3, 3])
-    qx, qy, qz, qw = (float(value) for value in quaternion_xyzw(base_link_from_tcp[:3, :3]))
+    x, y, z = (float(value) for value in task_from_tcp[:3, 3])
+    qx, qy, qz, qw = (float(value) for value in quaternion_xyzw(task_from_tcp[:3, :3]))
     return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
 
 
@@ -51,13 +55,13 @@ def robot_state(driver: Driver, stamp: Time) -> RobotState | None:
     servo = driver.servo_state
     if servo is None or not servo.has_measured:
         return None
-    message = RobotState(header=Header(stamp=stamp, frame_id=FRAME))
+    message = RobotState(header=Header(stamp=stamp, frame_id=frame_of(driver)))
     message.state = DriverStateMsg(value=int(driver.state))
     message.moving = driver.moving
     message.episode_id = driver.episode_id
     message.executed_steps = driver.executed_steps
-    message.tcp_pose = pose_message(servo.base_link_from_tcp)
-    message.tcp_yaw_rad = float(yaw_of(servo.base_link_from_tcp))
+    message.tcp_pose = pose_message(servo.task_from_tcp)
+    message.tcp_yaw_rad = float(yaw_of(servo.task_from_tcp))
     message.tcp_twist.linear = _vector(servo.twist[:3])
     message.tcp_twist.angular = _vector(servo.twist[3:])
     message.tcp_wrench.force = _vector(servo.wrench[:3])
@@ -81,10 +85,10 @@ def joint_state(servo: ServoState, stamp: Time) -> JointState:
     )
 
 
-def tcp_pose(servo: ServoState, stamp: Time) -> PoseStamped:
-    """Measured TCP in base_link."""
+def tcp_pose(servo: ServoState, stamp: Time, frame_id: str) -> PoseStamped:
+    """Measured TCP in the task frame, whose name is `frame_id`."""
     return PoseStamped(
-        header=Header(stamp=stamp, frame_id=FRAME), pose=pose_message(servo.base_link_from_tcp)
+        header=Header(stamp=stamp, frame_id=frame_id), pose=pose_message(servo.task_from_tcp)
     )
 
 
@@ -96,7 +100,7 @@ def safety_status(driver: Driver, stamp: Time) -> SafetyStatus:
         reasons.append(driver.notice)
     servo = driver.servo_state if driver.servo_state and driver.servo_state.has_measured else None
     return SafetyStatus(
-        header=Header(stamp=stamp, frame_id=FRAME),
+        header=Header(stamp=stamp, frame_id=frame_of(driver)),
         state=DriverStateMsg(value=int(driver.state)),
         fault=FaultCodeMsg(value=int(fault.code if fault else FaultCode.NONE)),
         fault_count=driver.fault_count,
@@ -108,11 +112,13 @@ def safety_status(driver: Driver, stamp: Time) -> SafetyStatus:
     )
 
 
-def executed_command(report: StepReport, stamps: tuple[Time, Time, Time]) -> ExecutedCommand:
+def executed_command(
+    report: StepReport, stamps: tuple[Time, Time, Time], frame_id: str
+) -> ExecutedCommand:
     """What became of a step; `stamps` are its end, its receipt and the start of its motion."""
     x, y, z = report.executed.step_m
     return ExecutedCommand(
-        header=Header(stamp=stamps[0], frame_id=FRAME),
+        header=Header(stamp=stamps[0], frame_id=frame_id),
         requested=report.command.tag,
         received_stamp=stamps[1],
         motion_start_stamp=stamps[2],

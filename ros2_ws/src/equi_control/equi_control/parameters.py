@@ -14,10 +14,11 @@ from typing import Any
 from equi_control.driver.config import DriverConfig
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
+from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import PolicyContract, Workspace
 from equi_core.motion.safety_limits import SafetyLimits
 
-_SKIPPED = {"limits", "link", "servo", "workspace", "host"}
+_SKIPPED = {"limits", "link", "servo", "workspace", "host", "geometry"}
 _WORDS = {
     "robot_ip": "address of the UR controller",
     "contract": "contract.json of the policy; its workspace and steps tighten the cell's limits",
@@ -43,7 +44,8 @@ def read_config(declare: Declare) -> tuple[DriverConfig, float]:
         contract = PolicyContract.load(Path(contract_path).expanduser())
         limits = limits.within_contract(contract.action, contract.workspace)
     template = LinkConfig(host="unset")
-    link = LinkConfig(host=robot_ip, **_fields(declare, "link.", template))
+    geometry = CellGeometry(**_fields(declare, "geometry.", CellGeometry()))
+    link = LinkConfig(robot_ip, geometry, **_fields(declare, "link.", template))
     servo = ServoConfig(link, limits, **_fields(declare, "servo.", ServoConfig(template)))
     driver = DriverConfig(servo, **_fields(declare, "", DriverConfig(ServoConfig(template))))
     return driver, state_rate_hz

@@ -59,6 +59,7 @@ class RtdeDriverNode(Node):
         super().__init__("rtde_driver")
         config, rate_hz = read_config(self._declare)
         self.driver = Driver(config)
+        self._frame_id = messages.frame_of(self.driver)
         self._executed = self.create_publisher(ExecutedCommand, "executed_command", qos.EXECUTED)
         self._states = self.create_publisher(RobotState, "robot_state", qos.ROBOT_STATE)
         self._safety = self.create_publisher(SafetyStatus, "safety_status", qos.LATCHED)
@@ -226,7 +227,7 @@ class RtdeDriverNode(Node):
         if state is not None:
             self._states.publish(state)
             self._joints.publish(messages.joint_state(servo, stamp))
-            self._poses.publish(messages.tcp_pose(servo, stamp))
+            self._poses.publish(messages.tcp_pose(servo, stamp, self._frame_id))
 
     def _publish_diagnostics(self) -> None:
         self._diagnostics.publish(messages.diagnostics(self.driver, self._stamp()))
@@ -238,7 +239,7 @@ class RtdeDriverNode(Node):
                 self._stamp_of(report.received_s),
                 self._stamp_of(report.motion_start_s),
             )
-            self._executed.publish(messages.executed_command(report, stamps))
+            self._executed.publish(messages.executed_command(report, stamps, self._frame_id))
             for reason in report.reasons:
                 self.get_logger().info(f"step {report.command.step_index}: {reason}")
 

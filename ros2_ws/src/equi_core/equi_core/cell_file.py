@@ -9,6 +9,7 @@ checked, so that a misspelt block is found at once.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from equi_core.cell_geometry import CellGeometry, GeometryRangeError
 from equi_core.strict_fields import FieldError, read_fields
 
 NODES = (
@@ -40,6 +42,10 @@ _RENAMED = {
     "evaluation": "evaluator",
 }
 """Sections of cell files before they were parameter files, and where their values belong now."""
+
+
+_MOVED = {("rtde_driver", "link.tcp_from_flange_m"): "cell.geometry.tcp_from_flange_m"}
+"""Parameters of a node that every node shares now; ROS would ignore the old name silently."""
 
 
 class CellFileError(ValueError):
@@ -79,6 +85,8 @@ class CellFile:
     """Address of the UR controller."""
     cameras: Mapping[str, CellCamera]
     """By name, in the order of the file."""
+    geometry: CellGeometry
+    """Task frame, table, mounting of the gripper, TCP."""
     blocks: Mapping[str, Mapping[str, Any]]
     """Nested parameters by node."""
 
@@ -99,6 +107,7 @@ class CellFile:
             "cell": self.name,
             "robot_ip": self.robot_ip,
             "cameras": list(self.cameras),
+            "geometry": dataclasses.asdict(self.geometry),
         }
         for name, camera in self.cameras.items():
             shared[name] = {"topic": camera.topic, "serial": camera.serial}
@@ -122,12 +131,19 @@ class CellFile:
                 str(name): read_fields(CellCamera, data.pop(name, None), f"{_SHARED}.{name}")
                 for name in names
             }
+            geometry = read_fields(
+                CellGeometry,
+                {**dataclasses.asdict(CellGeometry()), **_mapping(data.pop("geometry", {}))},
+                f"{_SHARED}.geometry",
+                refused_by=GeometryRangeError,
+            )
             shared = read_fields(_SharedBlock, data, _SHARED)
         except FieldError as error:
             raise CellFileError(f"{path}: {error}") from error
         if not shared.name or not cameras:
             raise CellFileError(f"{path}: '{_SHARED}' must have a name and at least one camera")
-        return cls(path, shared.name, shared.simulated, shared.robot_ip, cameras, blocks)
+        _refuse_moved(path, blocks)
+        return cls(path, shared.name, shared.simulated, shared.robot_ip, cameras, geometry, blocks)
 
 
 def _read_blocks(path: Path) -> dict[str, Mapping[str, Any]]:
@@ -160,6 +176,18 @@ def _read_blocks(path: Path) -> dict[str, Mapping[str, Any]]:
             raise CellFileError(f"{path}: block '{key}' must hold '{_KEY}:' with named values")
         blocks[key] = parameters
     return blocks
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise FieldError(f"{_SHARED}.geometry", f"is {value!r}; it must hold named values")
+    return value
+
+
+def _refuse_moved(path: Path, blocks: Mapping[str, Mapping[str, Any]]) -> None:
+    for (node, name), now in _MOVED.items():
+        if name in _dotted(blocks.get(node, {})):
+            raise CellFileError(f"{path}: '{node}: {name}' stands in one place now: '{now}'")
 
 
 def _dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Arm:
             self.servo.activate()
 
     def set_target(self, target: ArrayLike) -> None:
-        """Move to a pose (4,): x, y, z [m], yaw [rad] in base_link."""
+        """Move to a pose (4,): x, y, z [m], yaw [rad] in the task frame."""
         self._target_number += 1
         if self.servo is not None:
             self.servo.move_to(self._target_number, target)
@@ -94,8 +94,8 @@ class Arm:
 
     @property
     def measured_pose(self) -> FloatArray:
-        """base_link_from_tcp (4, 4) at the last poll; the identity before the first reading."""
+        """task_from_tcp (4, 4) at the last poll; the identity before the first reading."""
         if self.last_state is None or not math.isfinite(self.last_state.heartbeat_s):
             return np.eye(4)
-        pose = self.last_state.base_link_from_tcp
+        pose = self.last_state.task_from_tcp
         return pose if np.any(pose) else np.eye(4)

@@ -75,7 +75,7 @@ class StepRunner:
         self._running = RunningStep(
             command,
             safe,
-            servo_state.base_link_from_tcp,
+            servo_state.task_from_tcp,
             now_s,
             phase_since_s=now_s,
             reasons=list(reasons),

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from equi_control.rtde.robot_reading import Problem
+from equi_core.cell_geometry import CellGeometry
 
 
 class LinkError(RuntimeError):
@@ -29,8 +30,8 @@ class LinkConfig:
     """How to reach and set up one robot."""
 
     host: str
-    tcp_from_flange_m: float = 0.169
-    """Length from tool0 to the TCP along the tool axis [m]."""
+    geometry: CellGeometry = field(default_factory=CellGeometry)
+    """TCP, mounting of the gripper, and the task frame that everything above the link works in."""
     payload_kg: float = 0.95
     payload_cog_m: tuple[float, float, float] = (0.0, 0.0, 0.058)
     """Centre of mass of gripper and coupling in the flange frame [m]."""

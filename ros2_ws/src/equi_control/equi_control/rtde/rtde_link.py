@@ -80,7 +80,7 @@ class RtdeLink:
                     "the library's connection was not found among the files of this process; "
                     "poses would be held back by the network (is this Linux?)"
                 )
-            tcp = [0.0, 0.0, config.tcp_from_flange_m, 0.0, 0.0, 0.0]
+            tcp = config.geometry.tcp_offset
             if not self._control.setTcp(tcp):
                 raise LinkError(f"{config.host} did not accept the TCP offset {tcp}")
             if not self._control.setPayload(config.payload_kg, list(config.payload_cog_m)):

@@ -87,6 +87,7 @@ class _ServoLoop:
         self, link: RtdeLink, config: ServoConfig, commands: Connection, state: SharedState
     ) -> None:
         self._link, self._config = link, config
+        self._geometry = config.link.geometry
         self._commands, self._state = commands, state
         self._streamer: Streamer | None = None
         self._period_s = 0.008
@@ -204,7 +205,7 @@ class _ServoLoop:
             streamer.advance()
         else:
             self._repeated_cycles += 1
-        if not self._link.servo(streamer.pose, self._period_s):
+        if not self._link.servo(self._geometry.to_base_link(streamer.pose), self._period_s):
             return self._refusal_cause()
         now_s = time.monotonic()
         if is_new:
@@ -244,7 +245,7 @@ class _ServoLoop:
         if lag_m > self._config.blocked_lag_m or force_n > self._config.max_contact_force_n:
             self._blocked = True
             self._message = f"contact: {lag_m * 1e3:.0f} mm behind the target, {force_n:.0f} N"
-            streamer.yield_to_contact(reading.base_link_from_tcp)
+            streamer.yield_to_contact(self._geometry.to_task(reading.base_link_from_tcp))
 
     def _fail(self, reading: Reading, problem: Problem) -> None:
         """Stop first, explain second."""
@@ -267,9 +268,9 @@ class _ServoLoop:
                 problem=problem,
                 message=self._message,
                 period_s=self._period_s,
-                base_link_from_tcp=reading.base_link_from_tcp,
-                twist=reading.twist,
-                wrench=reading.wrench,
+                task_from_tcp=self._geometry.to_task(reading.base_link_from_tcp),
+                twist=self._geometry.rotate_to_task(reading.twist),
+                wrench=self._geometry.rotate_to_task(reading.wrench),
                 joints_rad=reading.joints_rad,
                 joint_speeds_rad_s=reading.joint_speeds_rad_s,
                 state_age_s=reading.age_s,

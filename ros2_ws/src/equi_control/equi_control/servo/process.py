@@ -58,7 +58,7 @@ class ServoProcess:
         self._send("activate")
 
     def move_to(self, number: int, target: ArrayLike) -> None:
-        """Set the target pose (4,): x, y, z [m], yaw [rad] in base_link."""
+        """Set the target pose (4,): x, y, z [m], yaw [rad] in the task frame."""
         self._send("target", number, [float(value) for value in np.asarray(target)])
 
     def decelerate(self) -> None:

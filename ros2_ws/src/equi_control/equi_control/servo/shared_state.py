@@ -47,12 +47,12 @@ class ServoState(NamedTuple):
     message: str = ""
     period_s: float = 0.0
     """Time between two cycles of the controller [s]."""
-    base_link_from_tcp: FloatArray = np.zeros((4, 4))
-    """Measured pose (4, 4)."""
+    task_from_tcp: FloatArray = np.zeros((4, 4))
+    """Measured pose (4, 4) in the task frame (`CellGeometry`)."""
     twist: FloatArray = np.zeros(6)
-    """Measured linear [m/s] and angular [rad/s] velocity (6,) of the TCP."""
+    """Measured linear [m/s] and angular [rad/s] velocity (6,) of the TCP, in the task frame."""
     wrench: FloatArray = np.zeros(6)
-    """Force [N] and torque [N m] (6,) on the TCP."""
+    """Force [N] and torque [N m] (6,) on the TCP, in the task frame."""
     joints_rad: FloatArray = np.zeros(6)
     joint_speeds_rad_s: FloatArray = np.zeros(6)
     state_age_s: float = 0.0
@@ -60,7 +60,8 @@ class ServoState(NamedTuple):
     robot_mode: int = 0
     safety_mode: int = 0
     commanded: FloatArray = np.zeros(4)
-    """Commanded pose (4,): x, y, z [m], yaw [rad] in base_link; zero while nothing is driven."""
+    """Commanded pose (4,): x, y, z [m], yaw [rad] in the task frame; zero while
+    nothing is driven."""
     target_number: int = 0
     """Number of the newest target that was taken up."""
     finished: bool = False
@@ -74,8 +75,8 @@ class ServoState(NamedTuple):
 
     @property
     def position_m(self) -> FloatArray:
-        """Measured TCP position (3,) in base_link [m]."""
-        return self.base_link_from_tcp[:3, 3]
+        """Measured TCP position (3,) in the task frame [m]."""
+        return self.task_from_tcp[:3, 3]
 
     @property
     def has_measured(self) -> bool:

@@ -34,7 +34,7 @@ class Streamer:
 
     def __init__(self, reading: Reading, config: ServoConfig, period_s: float) -> None:
         limits = config.limits
-        pose = reading.base_link_from_tcp
+        pose = config.link.geometry.to_task(reading.base_link_from_tcp)
         tilt_rad = float(tilt_of(pose))
         if tilt_rad > config.max_tilt_rad:
             raise TakeOverError(
@@ -60,7 +60,7 @@ class Streamer:
         self.trajectory = TrajectoryGenerator(limits, period_s, [*position, yaw])
         self.commanded = np.array([*position, yaw])
         self.pose = pose.copy()
-        """base_link_from_tcp (4, 4) to be sent in this cycle."""
+        """task_from_tcp (4, 4) to be sent in this cycle."""
         self.guard_trips = 0
 
     @property
@@ -73,7 +73,7 @@ class Streamer:
         return self.trajectory.finished and (upright or (self._held and self._pace == 0.0))
 
     def set_target(self, target: ArrayLike) -> None:
-        """Move to a pose (4,): x, y, z [m], yaw [rad] in base_link, with the tool upright."""
+        """Move to a pose (4,): x, y, z [m], yaw [rad] in the task frame, with the tool upright."""
         self._held = False
         self.trajectory.retarget(target)
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_control.rtde.config import LinkConfig
+from equi_core.cell_geometry import TCP_FROM_FLANGE_M
 from equi_core.motion.safety_limits import SafetyLimits
 from equi_core.motion.ur5_kinematics import forward
 from ur_emulator.controller.command_registers import Command
 
-TOOL_LENGTH_M = LinkConfig(host="any").tcp_from_flange_m
+TOOL_LENGTH_M = TCP_FROM_FLANGE_M
 _STANDSTILL_M_S = 1e-3
 _STANDSTILL_RAD_S = 5e-3
 # A pose that repeats although the path before it was faster than this was held, not reached.
