@@ -36,6 +36,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "equi_calibration.collect": ("equi_ros",),  # its camera is a node
     "equi_calibration.collect.rtde_arm": ("equi_control.rtde",),
     "equi_calibration.synthetic": ("equi_cell_sim", "equi_rl.sim"),
+    # Launch files run in the Python of `ros2`, which may have none of our libraries.
+    "equi_bringup": ("equi_core", "equi_ros"),
     # Rehearsals and studies put everything together; nobody imports them.
     "equi_system_tests": (
         *NODE_SIDE,

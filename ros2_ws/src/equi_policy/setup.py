@@ -17,10 +17,8 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),
-        # launch/ is a link to the folder of that name at the repository root.
+        # The front door; it includes the file of equi_bringup.
         (f"share/{package_name}/launch", glob("launch/*.launch.py")),
-        (f"share/{package_name}/cells", glob("launch/cells/*.yaml")),
-        (f"share/{package_name}/config", glob("launch/config/*")),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
     install_requires=[
