@@ -130,7 +130,7 @@ def test_a_silent_driver_is_named():
 def test_repeated_and_late_clouds_change_nothing():
     monitor = monitor_at_rest()
     assert not monitor.add_cloud("cam_left", cloud(10.0))
-    assert not monitor.add_cloud("cam_left", cloud(9.0))
+    assert not monitor.add_cloud("cam_left", StampedCloud(ns(9.0), ns(10.1), None))
     assert monitor.evaluate(ns(10.15)).clouds["cam_left"].stamp_ns == ns(10.0)
 
 
@@ -160,3 +160,39 @@ def test_ready_means_young_close_together_and_at_rest(left, right, state, moving
         assert not moving
     else:
         assert not fine
+
+
+def test_a_cloud_from_the_far_future_is_dropped_and_the_next_good_one_is_used():
+    monitor = monitor_at_rest()
+    far = StampedCloud(ns(1e6), ns(10.1), None)
+    assert not monitor.add_cloud("cam_left", far)
+    assert causes(monitor, 10.15) == [Cause.CLOUD_FUTURE]
+    assert monitor.add_cloud("cam_left", cloud(10.12))
+    assert causes(monitor, 10.15) == []
+
+
+def test_a_robot_state_from_the_far_future_is_dropped_and_the_next_good_one_is_used():
+    monitor = monitor_at_rest()
+    assert not monitor.add_robot(robot(1e6, moving=True), ns(10.1))
+    assert causes(monitor, 10.15) == [Cause.ROBOT_FUTURE]
+    assert monitor.add_robot(robot(10.12), ns(10.12))
+    assert causes(monitor, 10.15) == []
+
+
+def test_after_the_clock_was_set_back_an_hour_perception_recovers_by_itself():
+    monitor = monitor_at_rest(left_s=7200.0, right_s=7200.0, robot_s=7200.0)
+    assert causes(monitor, 7200.1) == []
+    for name in CAMERAS:
+        assert monitor.add_cloud(name, cloud(3600.2))
+    assert monitor.add_robot(robot(3600.1), ns(3600.1))
+    assert monitor.add_robot(robot(3600.2), ns(3600.2))
+    assert causes(monitor, 3600.25) == []
+
+
+def test_after_the_clock_was_set_forward_old_clouds_are_stale_and_new_ones_are_used():
+    monitor = monitor_at_rest()
+    assert Cause.CLOUD_STALE in causes(monitor, 3610.0)
+    for name in CAMERAS:
+        assert monitor.add_cloud(name, cloud(3610.1))
+    assert monitor.add_robot(robot(3610.1), ns(3610.1))
+    assert causes(monitor, 3610.15) == []

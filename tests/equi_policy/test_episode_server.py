@@ -24,7 +24,7 @@ NOBODY = (
     "driver_reset_service",
     "perception_reset_service",
 )
-FAULTED, STOPPED = 2, 5
+FAULTED, STOPPED, REFUSED = 2, 5, 6
 
 
 class StillPolicy:
@@ -50,6 +50,8 @@ def node(ros_probe: Any) -> Iterator[Any]:
     words = [word for name in NOBODY for word in ("-p", f"{name}:=''")]
     # No observation ever comes; that must not end an episode before the test does.
     words += ["-p", f"observation_timeout_s:={10 * PATIENCE_S}"]
+    for topic in ("robot_state", "safety_status", "executed_command", "observation"):
+        words += ["-p", f"publishers.{topic}:=test_probe"]
     rclpy.init(args=["--ros-args", *words, "-p", "success_service:=/referee/check_success"])
 
     class StillNode(PolicyNode):
@@ -152,3 +154,76 @@ def test_a_referee_that_does_not_answer_is_given_up_and_the_episode_goes_on(
 
     awaiting_referee.handle.cancel_goal_async()
     assert awaiting_referee.outcome() == STOPPED
+
+
+@pytest.fixture
+def running(node: Any, ros_probe: Any) -> Any:
+    """An episode that runs and has nothing to act on yet."""
+    from equi_interfaces.action import RunEpisode
+    from rclpy.action import ActionClient
+
+    client = ActionClient(ros_probe.node, RunEpisode, "/policy/run_episode")
+    wait_until(client.server_is_ready, PATIENCE_S, "the RunEpisode action")
+
+    def run(episode_id: str) -> Any:
+        sent = client.send_goal_async(RunEpisode.Goal(episode_id=episode_id))
+        wait_until(sent.done, PATIENCE_S, "the goal is accepted")
+        return sent.result().get_result_async()
+
+    result = run("guarded")
+    wait_until(lambda: node.session.episode_id == "guarded", PATIENCE_S, "the episode runs")
+    return SimpleNamespace(result=result, run=run)
+
+
+def ended(result: Any) -> Any:
+    wait_until(result.done, PATIENCE_S, "the episode ends")
+    return result.result().result
+
+
+@pytest.mark.parametrize("topic", ["delta_command", "observation"])
+def test_a_second_publisher_ends_the_episode_by_name_and_none_begins_beside_it(
+    topic: str, node: Any, running: Any, ros_probe: Any
+) -> None:
+    import rclpy
+    from equi_interfaces.msg import DeltaCommand, Observation
+
+    from equi_ros import qos
+
+    kind = {"delta_command": DeltaCommand, "observation": Observation}[topic]
+    ros_probe.node.create_publisher(Observation, "/observation", qos.OBSERVATION)
+    stranger = rclpy.create_node("stranger", context=ros_probe.node.context)
+    stranger.create_publisher(kind, f"/{topic}", qos.OBSERVATION)
+    try:
+        first = ended(running.result)
+        again = ended(running.run("beside"))
+    finally:
+        stranger.destroy_node()
+
+    assert first.outcome == STOPPED
+    assert f"second_publisher: 2 publishers on /{topic}" in first.reason
+    assert again.outcome == REFUSED
+    assert "stranger" in again.reason
+
+
+def test_reports_that_mean_nothing_are_dropped_and_counted_and_the_node_lives(
+    node: Any, running: Any, ros_probe: Any
+) -> None:
+    from equi_interfaces.msg import ExecutedCommand
+
+    from equi_ros import qos
+
+    reports = ros_probe.node.create_publisher(ExecutedCommand, "/executed_command", qos.EXECUTED)
+    wait_until(lambda: reports.get_subscription_count() > 0, PATIENCE_S, "the policy listens")
+    nonsense = ExecutedCommand(yaw_rad=float("nan"))
+    from_the_future = ExecutedCommand()
+    from_the_future.header.stamp.sec = 2**31 - 1
+    for message in (nonsense, from_the_future):
+        message.requested.episode_id = "guarded"
+        reports.publish(message)
+
+    wait_until(
+        lambda: node.guard.counts().get("dropped /executed_command malformed") == "2",
+        PATIENCE_S,
+        "both are dropped",
+    )
+    assert node.session.episode_id == "guarded"

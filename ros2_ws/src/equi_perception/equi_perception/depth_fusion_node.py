@@ -46,6 +46,7 @@ from equi_ros import qos
 from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
 from equi_ros.diagnostics import diagnostics
 from equi_ros.parameters import declare_settings
+from equi_ros.publisher_guard import PublisherGuard
 from equi_ros.run_node import run_node
 
 _TICK_S = 0.02
@@ -107,15 +108,23 @@ class DepthFusionNode(Node):
         self._previews = self.create_publisher(Image, "observation_preview", qos.OBSERVATION)
         self._status = self.create_publisher(PerceptionStatus, "perception_status", qos.LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
+        self._guard = PublisherGuard(self)
+        self._guard.claim(self._observations)
         for name in self._cameras:
-            self.create_subscription(
+            self._guard.subscribe(
                 PointCloud2,
                 self._text(f"{name}.topic", f"{name}/depth/points"),
                 partial(self._on_cloud, name),
                 qos.POINT_CLOUD,
                 raw=True,
             )
-        self.create_subscription(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE_HISTORY)
+        self._guard.subscribe(
+            RobotState,
+            "robot_state",
+            self._on_robot,
+            qos.ROBOT_STATE_HISTORY,
+            publisher="rtde_driver",
+        )
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
         self.create_timer(_TICK_S, self._tick)
         self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
@@ -144,7 +153,7 @@ class DepthFusionNode(Node):
         self._tick()
 
     def _on_robot(self, message: RobotState) -> None:
-        self._monitor.add_robot(messages.stamped_robot(message))
+        self._monitor.add_robot(messages.stamped_robot(message), self._now_ns())
 
     def _on_reset(
         self, request: ResetEpisode.Request, response: ResetEpisode.Response
@@ -159,7 +168,8 @@ class DepthFusionNode(Node):
 
     def _tick(self) -> None:
         status = self._monitor.evaluate(self._now_ns())
-        issues = [*self._unreadable.values(), *status.issues]
+        foreign = [Issue(Cause.FOREIGN_PUBLISHER, text) for text in self._guard.problems()]
+        issues = [*foreign, *self._unreadable.values(), *status.issues]
         if not issues and status.robot is not None and self._is_new(status):
             issues = self._observe(status, status.robot)
         self._publish_status(reportable(issues), status)
@@ -167,9 +177,9 @@ class DepthFusionNode(Node):
     # Observing ---------------------------------------------------------------------------------
 
     def _is_new(self, status: SyncStatus) -> bool:
-        """Both clouds are newer than those of the last observation."""
+        """Both clouds are others than those of the last observation; the monitor orders them."""
         return all(
-            cloud.stamp_ns > self._used_stamps_ns.get(name, -1)
+            cloud.stamp_ns != self._used_stamps_ns.get(name)
             for name, cloud in status.clouds.items()
         )
 
@@ -239,7 +249,10 @@ class DepthFusionNode(Node):
                 self._stamp(),
                 "depth_fusion",
                 "ready" if ok else "; ".join(str(issue) for issue in status.issues),
-                self._metrics.values(status.cloud_ages_s, self._sequence),
+                {
+                    **self._metrics.values(status.cloud_ages_s, self._sequence),
+                    **self._guard.counts(),
+                },
                 level=DiagnosticStatus.OK if ok else DiagnosticStatus.WARN,
                 hardware_id=self._cell,
             )

@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Any
 
 _NANOSECONDS = 1_000_000_000
+_ROBOT = "(robot)"
 
 
 class Cause(str, Enum):
@@ -31,6 +32,9 @@ class Cause(str, Enum):
     ROBOT_MISSING = "robot_missing"
     ROBOT_STALE = "robot_stale"
     ROBOT_MOVING = "robot_moving"
+    ROBOT_FUTURE = "robot_future"
+    FOREIGN_PUBLISHER = "foreign_publisher"
+    GOAL_MISSING = "goal_missing"
 
 
 @dataclass(frozen=True)
@@ -106,23 +110,52 @@ class FreshnessMonitor:
         self.camera_names = camera_names
         self.limits = limits
         self._clouds: dict[str, StampedCloud] = {}
+        self._from_future: dict[str, Issue] = {}
         self._robots: deque[StampedRobot] = deque(maxlen=256)
         self._rest_since_ns: int | None = None
 
     def add_cloud(self, camera: str, cloud: StampedCloud) -> bool:
-        """Keep a cloud; False if it is not newer than the last one (late or repeated)."""
+        """Keep a cloud; False if it is late, repeated, or stamped in the future."""
         if camera not in self.camera_names:
             raise KeyError(f"camera '{camera}' is unknown; known: {', '.join(self.camera_names)}")
+        ahead_s = self._ahead_s(cloud.stamp_ns, cloud.arrival_ns)
+        if ahead_s > 0:
+            self._from_future[camera] = Issue(
+                Cause.CLOUD_FUTURE,
+                f"{camera} is stamped {ahead_s:.2f} s in the future and was dropped; "
+                "synchronise the clocks",
+            )
+            return False
+        self._from_future.pop(camera, None)
         before = self._clouds.get(camera)
-        if before is not None and cloud.stamp_ns <= before.stamp_ns:
+        if (
+            before is not None
+            and cloud.stamp_ns <= before.stamp_ns
+            # A kept stamp from the future means that the clock was set back since.
+            and self._ahead_s(before.stamp_ns, cloud.arrival_ns) <= 0
+        ):
             return False
         self._clouds[camera] = cloud
         return True
 
-    def add_robot(self, robot: StampedRobot) -> None:
-        """Keep a robot state; one that is older than the newest is ignored."""
+    def add_robot(self, robot: StampedRobot, now_ns: int | None = None) -> bool:
+        """Keep a robot state; False if it is older than the newest, or stamped in the future."""
+        now_ns = robot.stamp_ns if now_ns is None else now_ns
+        ahead_s = self._ahead_s(robot.stamp_ns, now_ns)
+        if ahead_s > 0:
+            self._from_future[_ROBOT] = Issue(
+                Cause.ROBOT_FUTURE,
+                f"the robot state is stamped {ahead_s:.2f} s in the future and was dropped; "
+                "synchronise the clocks",
+            )
+            return False
+        self._from_future.pop(_ROBOT, None)
+        if self._robots and self._ahead_s(self._robots[-1].stamp_ns, now_ns) > 0:
+            # The clock was set back: what was kept cannot be ordered against what comes now.
+            self._robots.clear()
+            self._rest_since_ns = None
         if self._robots and robot.stamp_ns <= self._robots[-1].stamp_ns:
-            return
+            return False
         before = self._robots[-1] if self._robots else None
         if robot.moving:
             self._rest_since_ns = None
@@ -135,6 +168,12 @@ class FreshnessMonitor:
         ):
             self._rest_since_ns = robot.stamp_ns
         self._robots.append(robot)
+        return True
+
+    def _ahead_s(self, stamp_ns: int, now_ns: int) -> float:
+        """How far a stamp is ahead of the clock, if that is more than allowed; else 0 [s]."""
+        ahead_s = (stamp_ns - now_ns) / _NANOSECONDS
+        return ahead_s if ahead_s > self.limits.max_future_s else 0.0
 
     def evaluate(self, now_ns: int) -> SyncStatus:
         """What can be fused now, or why nothing can."""
@@ -144,10 +183,12 @@ class FreshnessMonitor:
             cloud = self._clouds.get(name)
             age_s = math.nan if cloud is None else (now_ns - cloud.stamp_ns) / _NANOSECONDS
             ages.append(age_s)
-            issues += self._cloud_issues(name, cloud, age_s)
+            future = self._from_future.get(name)
+            issues += [future] if future else self._cloud_issues(name, cloud, age_s)
         issues += self._skew_issues()
         robot = self._robots[-1] if self._robots else None
-        issues += self._robot_issues(robot, now_ns)
+        future = self._from_future.get(_ROBOT)
+        issues += [future] if future else self._robot_issues(robot, now_ns)
         return SyncStatus(dict(self._clouds), robot, tuple(issues), tuple(ages))
 
     def _cloud_issues(self, name: str, cloud: StampedCloud | None, age_s: float) -> list[Issue]:

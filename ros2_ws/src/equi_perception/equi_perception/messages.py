@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import array
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -17,13 +18,23 @@ from std_msgs.msg import Header
 from equi_core.calibration import CameraCalibration
 from equi_core.observation.builder import FusedObservation, RobotPose
 from equi_perception.freshness import Issue, StampedRobot, SyncStatus
+from equi_ros.message_checks import require_plausible
 from equi_ros.stamps import nanoseconds, time_message
 
 FRAME = "base_link"
+_FARTHEST_REACH_M = 3.0
+"""No arm of this kind reaches farther from its base."""
+_WIDEST_JOINT_RAD = 4 * math.pi
+"""Twice the range of a UR's joints."""
 
 
 def stamped_robot(message: RobotState) -> StampedRobot:
-    """What freshness needs to know of a robot state."""
+    """What freshness needs to know of a robot state; MalformedMessage if it cannot be one."""
+    position = message.tcp_pose.position
+    require_plausible("tcp_pose.position", (position.x, position.y, position.z), _FARTHEST_REACH_M)
+    require_plausible("tcp_yaw_rad", (message.tcp_yaw_rad,), _WIDEST_JOINT_RAD)
+    require_plausible("joint_positions", message.joint_positions, _WIDEST_JOINT_RAD)
+    require_plausible("gripper_opening", (message.gripper_opening,), 2.0)
     return StampedRobot(
         stamp_ns=nanoseconds(message.header.stamp),
         moving=message.moving,

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from equi_core.action import MetricDelta
 from equi_policy.session import ExecutedStep, ReceivedObservation
+from equi_ros.message_checks import require_plausible
 from equi_ros.stamps import nanoseconds
 
+_LONGEST_STEP_M = 1.0
+"""Far beyond what any contract allows; only tells a step from nonsense."""
 REJECTED = 2
 """equi_interfaces/ExecutedCommand.REJECTED; a record is decoded without the message classes."""
 
@@ -32,8 +36,11 @@ def received_observation(message: Any) -> ReceivedObservation:
 
 
 def executed_step(message: Any) -> ExecutedStep:
-    """An equi_interfaces/ExecutedCommand."""
+    """An equi_interfaces/ExecutedCommand; MalformedMessage if nobody can have executed it."""
     step = message.translation
+    require_plausible("translation", (step.x, step.y, step.z), _LONGEST_STEP_M)
+    require_plausible("yaw_rad", (message.yaw_rad,), math.pi)
+    require_plausible("gripper_closedness", (message.gripper_closedness,), 1.0 + 1e-6)
     return ExecutedStep(
         episode_id=message.requested.episode_id,
         step_index=message.requested.step_index,

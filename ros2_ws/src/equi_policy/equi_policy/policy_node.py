@@ -48,7 +48,9 @@ from equi_policy.session import (
 from equi_ros import qos
 from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
 from equi_ros.diagnostics import diagnostics
+from equi_ros.message_checks import require_past
 from equi_ros.parameters import declare_settings
+from equi_ros.publisher_guard import PublisherGuard
 from equi_ros.run_node import run_node
 from equi_ros.stamps import nanoseconds
 
@@ -100,14 +102,34 @@ class PolicyNode(Node):
     def _connect(self) -> None:
         self._commands = self.create_publisher(DeltaCommand, "delta_command", qos.COMMAND)
         self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
-        self.create_subscription(Observation, "observation", self._on_observation, qos.OBSERVATION)
-        self.create_subscription(
-            ExecutedCommand, "executed_command", self._on_executed, qos.EXECUTED
+        guard = self.guard = PublisherGuard(self)
+        guard.claim(self._commands)
+        driver, perception = "rtde_driver", "depth_fusion"
+        guard.subscribe(
+            Observation, "observation", self._on_observation, qos.OBSERVATION, publisher=perception
         )
-        self.create_subscription(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE)
-        self.create_subscription(SafetyStatus, "safety_status", self._on_safety, qos.LATCHED)
-        self.create_subscription(
-            PerceptionStatus, "perception_status", self._on_perception, qos.LATCHED
+        guard.subscribe(
+            ExecutedCommand, "executed_command", self._on_executed, qos.EXECUTED, publisher=driver
+        )
+        guard.subscribe(
+            RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE, publisher=driver
+        )
+        # Whoever reports a fault is believed: that only ever ends an episode.
+        guard.subscribe(
+            SafetyStatus,
+            "safety_status",
+            self._on_safety,
+            qos.LATCHED,
+            publisher=driver,
+            believe_all=True,
+        )
+        guard.subscribe(
+            PerceptionStatus,
+            "perception_status",
+            self._on_perception,
+            qos.LATCHED,
+            publisher=perception,
+            believe_all=True,
         )
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
         self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
@@ -141,6 +163,7 @@ class PolicyNode(Node):
 
     def _on_executed(self, message: ExecutedCommand) -> None:
         step = executed_step(message)
+        require_past("header.stamp", message.header.stamp, self.now_ns())
         if not self.session.executed(step):
             return
         self.last_activity_s = time.monotonic()
@@ -189,7 +212,12 @@ class PolicyNode(Node):
 
     def ready_to_act(self) -> bool:
         """Whether a command may be sent at all: between steps the referee is asked first."""
-        return self.episodes.may_act()
+        return not self.foreign_publishers and self.episodes.may_act()
+
+    @property
+    def foreign_publishers(self) -> str:
+        """Who else publishes what this policy reads or sends, in words; empty if nobody does."""
+        return "; ".join(self.guard.problems())
 
     @property
     def fault(self) -> str:
@@ -231,6 +259,7 @@ class PolicyNode(Node):
             else "no episode"
         )
         values = {f"refused {reason}": str(count) for reason, count in self._refusals.items()}
+        values.update(self.guard.counts())
         if self._last_act is not None:
             values["action std"] = np.array2string(self._last_act.std, precision=3)
             values["state norm"] = f"{self._last_act.state_norm:.3f}"
