@@ -25,7 +25,7 @@ from equi_policy.episode import (
     evaluate_end,
 )
 from equi_policy.ros_participants import NotStarted, Participants
-from equi_policy.ros_waiting import ConditionWaiter
+from equi_ros.condition_waiter import ConditionWaiter
 
 if TYPE_CHECKING:
     from equi_policy.policy_node import PolicyNode
@@ -133,6 +133,8 @@ class EpisodeServer:
         try:
             if request.task not in ("", contract.task):
                 raise NotStarted(f"this policy does {contract.task}, not {request.task}")
+            if node.foreign_publishers:
+                raise NotStarted(node.foreign_publishers)
             await self._participants.start(
                 episode.episode_id, request, episode.cancel_requested, episode.set_phase
             )
@@ -205,7 +207,7 @@ class EpisodeServer:
             task_done=episode.task_done,
             task_failed=episode.task_failed,
             perception="; ".join(perception.reasons) if perception and waiting else "",
-            broken=node.broken,
+            broken=node.broken or node.foreign_publishers,
         )
 
     def _give_up_on_referee(self, episode: _Episode, pending: Future) -> None:

@@ -17,7 +17,7 @@ from equi_interfaces.srv import ResetEpisode
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from equi_policy.ros_waiting import ConditionWaiter
+from equi_ros.condition_waiter import ConditionWaiter
 from equi_ros.stamps import nanoseconds
 
 if TYPE_CHECKING:

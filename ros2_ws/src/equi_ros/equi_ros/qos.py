@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """The newest message beats a complete series; best effort also matches reliable publishers."""
@@ -29,3 +30,12 @@ LATCHED = QoSProfile(
 DIAGNOSTICS = QoSProfile(depth=10)
 RECORDED = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
 """Subscribe: a recorder must not lose messages while it writes."""
+HEARTBEAT_LEASE_S = 5.0
+"""A node that gave no sign of life for this long is dead or hangs [s]."""
+HEARTBEAT = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
+    liveliness_lease_duration=Duration(seconds=HEARTBEAT_LEASE_S),
+)
+"""DDS tells every subscriber when the publisher stops: by its end, or by silence."""
