@@ -86,6 +86,12 @@ class RunningCommand:
 
 
 @pytest.fixture(scope="session")
+def running_command() -> type[RunningCommand]:
+    """The class above, for tests that start commands in an environment of their own."""
+    return RunningCommand
+
+
+@pytest.fixture(scope="session")
 def demo_prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installed package with nodes, launch files and a parameter file."""
     prefix = tmp_path_factory.mktemp("prefix")

@@ -24,6 +24,7 @@ def test_help_lists_the_commands(call_ros2) -> None:
         "action",
         "interface",
         "launch",
+        "lifecycle",
         "node",
         "param",
         "pkg",
@@ -56,7 +57,7 @@ def test_packages_prefixes_and_executables_are_listed(call_ros2, demo_prefix) ->
     assert share == f"{demo_prefix}/share/pip_ros2_demo\n"
     executables = call_ros2("pkg", "executables", "pip_ros2_demo").stdout
     assert executables == "".join(
-        f"pip_ros2_demo {n}\n" for n in ("exit_with", "listener", "talker")
+        f"pip_ros2_demo {n}\n" for n in ("exit_with", "listener", "machine", "talker")
     )
     unknown = call_ros2("pkg", "prefix", "pip_ros2_demos")
     assert (unknown.returncode, unknown.stdout) == (1, "")
@@ -72,7 +73,7 @@ def test_run_passes_arguments_and_the_exit_code_on(run_ros2) -> None:
 def test_run_of_an_unknown_executable_lists_the_known_ones(call_ros2) -> None:
     answer = call_ros2("run", "pip_ros2_demo", "exit_width")
     assert answer.returncode == 1
-    assert "exit_with, listener, talker" in answer.stderr
+    assert "exit_with, listener, machine, talker" in answer.stderr
 
 
 def test_a_nested_definition_is_shown_indented_by_tabs(call_ros2) -> None:
@@ -88,6 +89,14 @@ def test_a_nested_definition_is_shown_indented_by_tabs(call_ros2) -> None:
         "\t\tfloat64 x\n\t\tfloat64 y\n\t\tfloat64 z\n"
         "\tQuaternion orientation\n"
         "\t\tfloat64 x 0\n\t\tfloat64 y 0\n\t\tfloat64 z 0\n\t\tfloat64 w 1\n"
+    )
+
+
+def test_a_prototype_shows_default_values(call_ros2) -> None:
+    shown = call_ros2("interface", "proto", "geometry_msgs/msg/Point").stdout
+    assert shown == '"x: 0.0\ny: 0.0\nz: 0.0\n"\n'
+    assert call_ros2("interface", "proto", "std_srvs/srv/SetBool", "--no-quotes").stdout == (
+        "data: false\n\n"
     )
 
 
