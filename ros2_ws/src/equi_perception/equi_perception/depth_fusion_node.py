@@ -24,6 +24,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import Image, PointCloud2
 
 from equi_core.calibration import CellCalibration
+from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import PolicyContract
 from equi_core.observation.builder import FusedObservation, FusionConfig, ObservationBuilder
 from equi_core.observation.image import ObservationError
@@ -69,6 +70,7 @@ class DepthFusionNode(Node):
             contract.image,
             {name: camera.base_from_raw_points for name, camera in self._calibrated.items()},
             declare_settings(self, FusionConfig()),
+            declare_settings(self, CellGeometry(), prefix="geometry."),
         )
         self._builder.warm_up()
         self._remove_outliers = bool(self.declare_parameter("remove_outliers", False).value)

@@ -68,7 +68,9 @@ def observation_message(
     """The image with everything that says what it was made from."""
     state: RobotState = robot.state
     message = Observation(
-        header=Header(stamp=time_message(min(cloud_stamps_ns.values())), frame_id=FRAME),
+        header=Header(
+            stamp=time_message(min(cloud_stamps_ns.values())), frame_id=state.header.frame_id
+        ),
         contract_sha256=contract_sha256,
         episode_id=robot.episode_id,
         step_index=robot.executed_steps,

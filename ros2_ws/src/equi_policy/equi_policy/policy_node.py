@@ -234,7 +234,7 @@ class PolicyNode(Node):
     def _command(self, act: Act, observation: Observation) -> DeltaCommand:
         command = DeltaCommand()
         command.header.stamp = self.get_clock().now().to_msg()
-        command.header.frame_id = "base_link"
+        command.header.frame_id = observation.header.frame_id
         command.episode_id, command.step_index = act.episode_id, act.step_index
         command.observation_sequence = act.observation.sequence
         command.observation_stamp = observation.header.stamp

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import ImageSpec
 from equi_core.observation.height_repair import drop_spikes, fill_holes
 from equi_core.observation.image import FloatImage, ObservationError, compose_observation
@@ -44,7 +45,7 @@ class FusionConfig:
 
 @dataclass(frozen=True)
 class RobotPose:
-    """The part of the robot's state that places and draws the image."""
+    """The part of the robot's state that places and draws the image, in the task frame."""
 
     joints_rad: tuple[float, ...]
     tcp_position_m: tuple[float, float, float]
@@ -60,7 +61,7 @@ class FusedObservation:
     image: FloatImage
     """(2, S, S), exactly what the network takes."""
     height_m: FloatImage
-    """Heights (S, S) above z = 0 of base_link [m] that it shows; holes are filled."""
+    """Heights (S, S) above z = 0 of the task frame [m] that it shows; holes are filled."""
     unseen_fraction: float
     points_in_view: tuple[int, ...]
     points_on_robot: tuple[int, ...]
@@ -76,6 +77,7 @@ class ObservationBuilder:
         image: ImageSpec,
         base_from_points: Mapping[str, NDArray[np.float64]],
         config: FusionConfig | None = None,
+        geometry: CellGeometry | None = None,
     ) -> None:
         """Define what is drawn, and where the cameras are.
 
@@ -84,10 +86,15 @@ class ObservationBuilder:
             base_from_points: (4, 4) per camera name that places its raw points in base_link,
                 depth correction included (`CameraCalibration.base_from_raw_points`).
             config: limits of the fusion.
+            geometry: task frame and mounting of the gripper; by default the task frame is
+                base_link.
         """
         self.image = image
         self.config = config or FusionConfig()
-        self._base_from_points = dict(base_from_points)
+        self._geometry = geometry or CellGeometry()
+        self._task_from_points = {
+            name: self._geometry.to_task(pose) for name, pose in base_from_points.items()
+        }
 
     def warm_up(self) -> None:
         """Compile the kernels before the first cloud arrives."""
@@ -100,7 +107,7 @@ class ObservationBuilder:
         for points in (message, cloud):
             # One point cannot make an image; compiling is all that is wanted here.
             try:
-                self.build(dict.fromkeys(self._base_from_points, points), robot)
+                self.build(dict.fromkeys(self._task_from_points, points), robot)
             except ObservationError:
                 heights = np.zeros((self.image.size_px,) * 2, dtype=np.float32)
                 heights[0, 0] = np.nan
@@ -118,10 +125,12 @@ class ObservationBuilder:
         """
         image, config = self.image, self.config
         begin = time.perf_counter()
-        volume = robot_volume(robot.joints_rad, robot.opening, image, config.robot_margin_m)
+        volume = robot_volume(
+            robot.joints_rad, robot.opening, image, config.robot_margin_m, self._geometry
+        )
         clouds = [
-            CameraCloud(points[name], base_from_points)
-            for name, base_from_points in self._base_from_points.items()
+            CameraCloud(points[name], task_from_points)
+            for name, task_from_points in self._task_from_points.items()
         ]
         fused = fuse_clouds(
             clouds,

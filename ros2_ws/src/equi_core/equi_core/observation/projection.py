@@ -32,7 +32,7 @@ class CameraCloud:
     """Points (N, C >= 3) in the camera's optical frame [m]; columns 0..2 are x, y, z, others are
     ignored, so a padded message can be passed as it is. Invalid points are NaN or (0, 0, 0)."""
     base_from_camera: NDArray[np.float64]
-    """Pose (4, 4) of the optical frame in base_link."""
+    """Pose (4, 4) of the optical frame in the frame of the heights (the task frame)."""
 
 
 @dataclass(frozen=True, eq=False)
