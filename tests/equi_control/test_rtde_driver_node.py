@@ -36,6 +36,7 @@ def driver_node(emulator: EmulatorProcess, ros_domain_id: int, processes: Any) -
         "limits.max_command_age_s": 30.0,
         "limits.max_state_age_s": 30.0,
         "max_command_observation_age_s": 30.0,
+        "publishers.delta_command": "test_probe",
     }
     words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     return processes.start(
@@ -212,3 +213,32 @@ def test_a_signal_ends_the_node_in_order(
 
     assert driver_node.wait_for_exit(PATIENCE_S) == 0
     assert "Traceback" not in driver_node.output
+
+
+def test_while_a_stranger_publishes_commands_nobodys_is_executed(robot: RobotOverRos) -> None:
+    import rclpy
+    from equi_interfaces.msg import DeltaCommand
+    from families import wait_until
+
+    from equi_ros import qos
+
+    robot.take_over()
+    robot.begin_episode("guarded")
+    stranger = rclpy.create_node("stranger", context=robot.probe.node.context)
+    commands = stranger.create_publisher(DeltaCommand, "/delta_command", qos.COMMAND)
+    wait_until(lambda: commands.get_subscription_count() > 0, PATIENCE_S, "the driver listens")
+    foreign = DeltaCommand(episode_id="guarded", step_index=0)
+    foreign.header.stamp = stranger.get_clock().now().to_msg()
+    foreign.observation_stamp = foreign.header.stamp
+    foreign.translation.x = 0.05
+    for _ in range(700):
+        commands.publish(foreign)
+    robot.state(lambda state: True)
+    assert not robot.executed, "a foreign command is neither executed nor answered"
+    stranger.destroy_node()
+
+    wait_until(
+        lambda: robot.probe.node.count_publishers("/delta_command") == 1, PATIENCE_S, "he is gone"
+    )
+    done = robot.command("guarded", 0, (0.0, 0.0, 0.01))
+    assert done.outcome == 0, done.reasons

@@ -44,6 +44,7 @@ from equi_control.rtde.config import LinkError
 from equi_core.motion.safety import StepCommand
 from equi_ros import qos
 from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
+from equi_ros.publisher_guard import PublisherGuard
 from equi_ros.run_node import run_node
 from equi_ros.stamps import nanoseconds, time_message
 
@@ -68,7 +69,12 @@ class RtdeDriverNode(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
         self._published_status: Any = None
         self._home_goal: Any = None
-        self.create_subscription(DeltaCommand, "delta_command", self._on_command, qos.COMMAND)
+        self._guard = PublisherGuard(self)
+        for publisher in (self._executed, self._states, self._safety):
+            self._guard.claim(publisher)
+        self._guard.subscribe(
+            DeltaCommand, "delta_command", self._on_command, qos.COMMAND, publisher="policy"
+        )
         self._create_services()
         self.driver.connect()
         self.create_timer(_POLL_PERIOD_S, self._poll)
@@ -209,6 +215,9 @@ class RtdeDriverNode(Node):
     def _poll(self) -> None:
         self._report(self.driver.poll())
         driver = self.driver
+        if self._guard.problems() and driver.state is DriverState.ACTIVE:
+            # Somebody else commands or speaks for this driver: stop first, the guard has said who.
+            self._report(driver.hold())
         now = (driver.state, driver.fault, driver.notice, driver.episode_id)
         if now != self._published_status:
             self._published_status = now

@@ -139,8 +139,12 @@ class FreshnessMonitor:
         return True
 
     def add_robot(self, robot: StampedRobot, now_ns: int | None = None) -> bool:
-        """Keep a robot state; False if it is older than the newest, or stamped in the future."""
-        now_ns = robot.stamp_ns if now_ns is None else now_ns
+        """Keep a robot state; False if it is older than the newest, or stamped in the future.
+
+        Without `now_ns` the newest of all stamps is taken for the present.
+        """
+        if now_ns is None:
+            now_ns = max([robot.stamp_ns, *(kept.stamp_ns for kept in self._robots)])
         ahead_s = self._ahead_s(robot.stamp_ns, now_ns)
         if ahead_s > 0:
             self._from_future[_ROBOT] = Issue(
