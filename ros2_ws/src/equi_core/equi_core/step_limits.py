@@ -46,6 +46,7 @@ class Reason(str, Enum):
     YAW_FROM_START_CLIPPED = "yaw_from_start_clipped"
     YAW_RANGE_CLIPPED = "yaw_range_clipped"
     SPEED_LIMITED = "speed_limited"
+    JOINT_LIMIT = "joint_limit"
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def limit_step(
     asked_yaw = yaw_rad + yaw_step
     target_yaw = clip(asked_yaw, limits.yaw_range_rad, Reason.YAW_RANGE_CLIPPED, "target yaw [rad]")
     if target_yaw != asked_yaw:
-        yaw_step = target_yaw - yaw_rad
+        yaw_step = min(max(target_yaw - yaw_rad, -largest_rad), largest_rad)
 
     x, y, z = (float(value) for value in step)
     return LimitedStep(MetricDelta(closedness, (x, y, z), yaw_step), tuple(issues))

@@ -79,9 +79,20 @@ class Plan:
 
 
 def plan_motion(
-    state: MotionState, target: ArrayLike, limits: SafetyLimits, period_s: float
+    state: MotionState,
+    target: ArrayLike,
+    limits: SafetyLimits,
+    period_s: float,
+    speed_share: float = 1.0,
 ) -> Plan | None:
     """The first of several candidate plans to `target` (4,) that passes the whole check.
+
+    Args:
+        state: commanded state to start from; it may be faster than `speed_share` allows.
+        target: where to rest.
+        limits: box and caps.
+        period_s: of the controller's cycles.
+        speed_share: aim at this share of the caps on speed and yaw rate.
 
     Returns:
         A plan, checked at every cycle of `period_s`, that ends at rest at the target; or None if
@@ -95,10 +106,10 @@ def plan_motion(
         even = np.full(3, 1.0 / math.sqrt(3.0))
         candidates += [(even, Synchronization.Time), (even, Synchronization.No)]
     for share, synchronization in candidates:
-        request = _request(state, share, limits)
+        request = _request(state, share, limits, speed_share)
         request.target_position = goal.tolist()
         request.synchronization = synchronization
-        plan = _checked(request, state, limits, period_s)
+        plan = _checked(request, state, limits, period_s, speed_share)
         if plan is not None:
             return plan
     return None
@@ -124,7 +135,9 @@ def _share_of_direction(direction: FloatArray) -> FloatArray:
     return np.maximum(np.abs(direction) / length, _LEAST_SHARE)
 
 
-def _request(state: MotionState, share: FloatArray, limits: SafetyLimits) -> InputParameter:
+def _request(
+    state: MotionState, share: FloatArray, limits: SafetyLimits, speed_share: float = 1.0
+) -> InputParameter:
     request = InputParameter(AXES)
     request.current_position = state.position.tolist()
     request.current_velocity = state.velocity.tolist()
@@ -139,12 +152,17 @@ def _request(state: MotionState, share: FloatArray, limits: SafetyLimits) -> Inp
         [part * cap for part, cap in zip(scale, (linear, linear, linear, angular), strict=True)]
         for linear, angular in caps
     )
-    request.max_velocity, request.max_acceleration, request.max_jerk = velocity, acceleration, jerk
+    request.max_velocity = [speed_share * value for value in velocity]
+    request.max_acceleration, request.max_jerk = acceleration, jerk
     return request
 
 
 def _checked(
-    request: InputParameter, state: MotionState, limits: SafetyLimits, period_s: float
+    request: InputParameter,
+    state: MotionState,
+    limits: SafetyLimits,
+    period_s: float,
+    speed_share: float = 1.0,
 ) -> Plan | None:
     """The plan for `request` if it obeys box and caps over its whole length."""
     trajectory = Trajectory(AXES)
@@ -156,7 +174,7 @@ def _checked(
     if result not in (Result.Working, Result.Finished):
         return None
     plan = Plan(trajectory, trajectory.duration)
-    if plan.duration_s > _longest_useful_s(request, limits):
+    if plan.duration_s > _longest_useful_s(request, limits, speed_share):
         return None
     positions, velocities, accelerations = _samples(plan, period_s)
     obeys = _stays_in_box(positions, state, limits) and _stays_under_caps(
@@ -165,7 +183,7 @@ def _checked(
     return plan if obeys else None
 
 
-def _longest_useful_s(request: InputParameter, limits: SafetyLimits) -> float:
+def _longest_useful_s(request: InputParameter, limits: SafetyLimits, speed_share: float) -> float:
     """Twice the time of an unhurried motion: an axis crawling under a tiny share is no plan."""
     way = np.abs(np.subtract(request.target_position, request.current_position))
     if request.control_interface is ControlInterface.Velocity:
@@ -177,7 +195,7 @@ def _longest_useful_s(request: InputParameter, limits: SafetyLimits) -> float:
         + limits.max_yaw_rate_rad_s / limits.max_yaw_acceleration_rad_s2
         + limits.max_yaw_acceleration_rad_s2 / limits.max_yaw_jerk_rad_s3
     )
-    return float(2.0 * (cruise_s + 2.0 * ramp_s))
+    return float(2.0 * (cruise_s / speed_share + 2.0 * ramp_s))
 
 
 def _samples(plan: Plan, period_s: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -195,13 +213,21 @@ def _samples(plan: Plan, period_s: float) -> tuple[FloatArray, FloatArray, Float
 
 
 def _stays_in_box(positions: FloatArray, state: MotionState, limits: SafetyLimits) -> bool:
-    """Every sample inside the box, widened to a start that lies outside it."""
+    """Every sample inside the box; from a start outside it, no sample farther out than the last.
+
+    The same rule as that of `guard_setpoint`: a plan that comes in and goes out again, though never
+    as far as its start, would be stopped by the guard in mid-motion.
+    """
     box = limits.workspace
-    lowest = np.array([*box.lower_m, -limits.yaw_range_rad]) - _BOX_TOLERANCE_M
-    highest = np.array([*box.upper_m, limits.yaw_range_rad]) + _BOX_TOLERANCE_M
+    lowest = np.array([*box.lower_m, -limits.yaw_range_rad])
+    highest = np.array([*box.upper_m, limits.yaw_range_rad])
+    path = np.concatenate([state.position[None], positions])
+    beyond = path - np.clip(path, lowest, highest)
+    outside_m = np.linalg.norm(beyond[:, :3], axis=1)
+    outside_rad = np.abs(beyond[:, 3])
     return bool(
-        np.all(positions >= np.minimum(lowest, state.position))
-        and np.all(positions <= np.maximum(highest, state.position))
+        np.all(np.diff(outside_m) <= _BOX_TOLERANCE_M)
+        and np.all(np.diff(outside_rad) <= _BOX_TOLERANCE_M)
     )
 
 

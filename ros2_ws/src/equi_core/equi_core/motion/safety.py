@@ -116,7 +116,8 @@ def filter_command(command: StepCommand, robot: RobotInput, limits: SafetyLimits
     requested = MetricDelta(_number(command.closedness), (x, y, z), _number(command.yaw_rad))
     step = limit_step(requested, position, yaw, start_yaw, limits)
     # The sum of commanded pose and step may miss the edge of the box by rounding.
-    box, reach = limits.workspace, limits.yaw_range_rad
+    # A yaw that starts beyond its range is led back step by step.
+    box, reach = limits.workspace, max(limits.yaw_range_rad, abs(yaw))
     target = np.clip(position + step.executed.step_m, box.lower_m, box.upper_m)
     target_x, target_y, target_z = (float(value) for value in target)
     target_yaw = min(max(yaw + step.executed.yaw_rad, -reach), reach)

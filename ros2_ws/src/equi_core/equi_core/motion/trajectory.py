@@ -33,6 +33,7 @@ class TrajectoryGenerator:
             raise TrajectoryError(f"period_s is {period_s}; it must be a positive time in seconds")
         self._limits = limits
         self._period_s = period_s
+        self._speed_share = 1.0
         self.restart(start)
 
     def restart(self, position: ArrayLike) -> None:
@@ -43,6 +44,7 @@ class TrajectoryGenerator:
         self._pending: FloatArray | None = None
         self._target = self._state.position.copy()
         self._retry_in_s = 0.0
+        self._stopping = False
 
     @property
     def state(self) -> MotionState:
@@ -68,17 +70,55 @@ class TrajectoryGenerator:
         self._target = pose
         self._pending = pose
         self._retry_in_s = 0.0
+        self._stopping = False
         self._plan_pending()
+
+    @property
+    def speed_share(self) -> float:
+        """Share of the caps on speed and yaw rate that plans aim at."""
+        return self._speed_share
+
+    def set_speed_share(self, share: float) -> None:
+        """Aim at this share (0, 1] of the caps on speed from now on, also on the present way.
+
+        Acceleration and jerk keep their caps, so the change itself is smooth.
+        """
+        if not 0.0 < share <= 1.0:
+            raise TrajectoryError(f"speed share is {share}; it must be above 0 and at most 1")
+        if share == self._speed_share:
+            return
+        self._speed_share = share
+        if not self.finished and not self._stopping:
+            self.retarget(self._target)
 
     def stop(self) -> None:
         """Brake to rest as soon as the caps allow and forget the target."""
         self._pending = None
+        self._stopping = True
         if self._plan is None:
             return
         plan = plan_stop(self._state, self._limits, self._period_s)
         if plan is not None:
             self._follow(plan)
         self._target = self._plan.at(self._plan.duration_s).position
+
+    def brake_from(self, state: MotionState) -> bool:
+        """Forget every target and brake within the caps from a commanded state that was good.
+
+        For the guard: what the generator itself holds has just been refused.
+
+        Returns:
+            Whether there is such a motion that stays in the box; if not, the arm rests at once.
+        """
+        self.restart(state.position)
+        plan = plan_stop(state, self._limits, self._period_s)
+        if plan is None:
+            return False
+        self._state = state
+        self._stopping = True
+        self._follow(plan)
+        self._target = plan.at(plan.duration_s).position
+        return True
 
     def resume_from_rest(self) -> None:
         """Keep the target, but speed up from rest at the commanded position.
@@ -106,7 +146,9 @@ class TrajectoryGenerator:
     def _plan_pending(self) -> None:
         if self._pending is None:
             return
-        plan = plan_motion(self._state, self._pending, self._limits, self._period_s)
+        plan = plan_motion(
+            self._state, self._pending, self._limits, self._period_s, self._speed_share
+        )
         if plan is not None:
             self._pending = None
             self._follow(plan)

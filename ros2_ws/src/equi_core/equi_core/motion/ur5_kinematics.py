@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Closed-form forward and inverse kinematics of the UR5, compiled.
+"""Closed-form forward and inverse kinematics of the UR arms, compiled; the UR5 unless told.
 
 Joints stand in the order of `JOINT_NAMES`. Poses are `base_link_from_tool0` (REP-103 base frame;
 tool0 = the flange frame with z out of the flange).
@@ -13,6 +13,8 @@ import math
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from equi_core.motion.arm_models import UR5, ArmModel
 
 FloatArray = NDArray[np.float64]
 
@@ -29,14 +31,6 @@ class SingularPoseError(KinematicsError):
     """The requested pose is reachable only where the arm loses a direction of motion."""
 
 
-# Denavit-Hartenberg lengths of the series-3 UR5 [m]; the twists are +90, 0, 0, +90, -90, 0 degrees.
-D1_M = 0.089159
-A2_M = -0.425
-A3_M = -0.39225
-D4_M = 0.10915
-D5_M = 0.09465
-D6_M = 0.0823
-
 JOINT_NAMES = (
     "shoulder_pan_joint",
     "shoulder_lift_joint",
@@ -45,7 +39,7 @@ JOINT_NAMES = (
     "wrist_2_joint",
     "wrist_3_joint",
 )
-JOINT_LIMIT_RAD = 2.0 * math.pi
+JOINT_LIMIT_RAD = UR5.joint_limit_rad
 """Every joint rotates by one full turn to either side of zero."""
 JOINT_SPEED_LIMIT_RAD_S = math.pi
 HOME_RAD: tuple[float, ...] = (0.0, -math.pi / 2, math.pi / 2, -math.pi / 2, -math.pi / 2, 0.0)
@@ -56,19 +50,19 @@ SINGULAR_DETERMINANT = 2e-3
 _SMALL = 1e-9
 
 
-def forward(joints_rad: ArrayLike) -> FloatArray:
+def forward(joints_rad: ArrayLike, arm: ArmModel = UR5) -> FloatArray:
     """Pose `base_link_from_tool0` (4, 4) of a joint vector (6,)."""
-    base_link_from_tool0: FloatArray = link_frames(joints_rad)[5]
+    base_link_from_tool0: FloatArray = link_frames(joints_rad, arm)[5]
     return base_link_from_tool0
 
 
-def link_frames(joints_rad: ArrayLike) -> FloatArray:
+def link_frames(joints_rad: ArrayLike, arm: ArmModel = UR5) -> FloatArray:
     """DH frames (6, 4, 4) of the six links in base_link; the last one is tool0."""
-    frames: FloatArray = _link_frames(_joint_vector(joints_rad))
+    frames: FloatArray = _link_frames(_joint_vector(joints_rad), arm.links)
     return frames
 
 
-def inverse(base_link_from_tool0: ArrayLike) -> FloatArray:
+def inverse(base_link_from_tool0: ArrayLike, arm: ArmModel = UR5) -> FloatArray:
     """Every joint vector (N, 6), N <= 8, angles in [-pi, pi), that reaches a pose (4, 4).
 
     Where wrist_2 is 0 or pi, wrist_3 is free and set to zero.
@@ -77,11 +71,13 @@ def inverse(base_link_from_tool0: ArrayLike) -> FloatArray:
     if pose.shape != (4, 4) or not np.all(np.isfinite(pose)):
         raise KinematicsError(f"pose has shape {pose.shape}; it must be a finite (4, 4) transform")
     solutions = np.empty((8, 6))
-    count = _inverse(pose, solutions)
+    count = _inverse(pose, solutions, arm.links)
     return solutions[:count].copy()
 
 
-def inverse_near(base_link_from_tool0: ArrayLike, near_rad: ArrayLike) -> FloatArray:
+def inverse_near(
+    base_link_from_tool0: ArrayLike, near_rad: ArrayLike, arm: ArmModel = UR5
+) -> FloatArray:
     """The joint vector (6,) reaching a pose that lies nearest to a given one, within the limits.
 
     Raises:
@@ -93,24 +89,25 @@ def inverse_near(base_link_from_tool0: ArrayLike, near_rad: ArrayLike) -> FloatA
     best = np.empty(6)
     if pose.shape != (4, 4) or not np.all(np.isfinite(pose)):
         raise KinematicsError(f"pose has shape {pose.shape}; it must be a finite (4, 4) transform")
-    if not _nearest(pose, near, best):
+    if not _nearest(pose, near, best, arm.links):
         x, y, z = pose[:3, 3]
         raise OutOfReachError(
             f"tool0 at ({x:.3f}, {y:.3f}, {z:.3f}) m, {math.hypot(x, y):.3f} m from the base axis, "
             "has no joint solution; the flange reaches about 0.11 .. 0.85 m around the base"
         )
-    if abs(_determinant(best)) < SINGULAR_DETERMINANT:
+    found = abs(_determinant(best, arm.links))
+    if found < SINGULAR_DETERMINANT:
         raise SingularPoseError(
             f"joints {np.round(best, 3).tolist()} rad are singular (|det J| = "
-            f"{abs(_determinant(best)):.1e} < {SINGULAR_DETERMINANT}); move the target away from "
+            f"{found:.1e} < {SINGULAR_DETERMINANT}); move the target away from "
             "the outstretched arm, the base axis or an aligned wrist"
         )
     return best
 
 
-def determinant(joints_rad: ArrayLike) -> float:
+def determinant(joints_rad: ArrayLike, arm: ArmModel = UR5) -> float:
     """Determinant of the tool Jacobian (6, 6) at a joint vector: zero where it is singular."""
-    return float(_determinant(_joint_vector(joints_rad)))
+    return float(_determinant(_joint_vector(joints_rad), arm.links))
 
 
 def straight_path(
@@ -119,6 +116,7 @@ def straight_path(
     end_xyz_yaw: ArrayLike,
     fractions: ArrayLike,
     tool_length_m: float,
+    arm: ArmModel = UR5,
 ) -> FloatArray:
     """Joint vectors (N, 6) that move a downward-pointing tool along a straight line.
 
@@ -128,16 +126,21 @@ def straight_path(
         end_xyz_yaw: the same at fraction 1.
         fractions: path fractions (N,), ascending.
         tool_length_m: distance from tool0 to the TCP along the tool's z axis [m].
+        arm: whose kinematics.
     """
     start = np.asarray(start_xyz_yaw, dtype=np.float64)
     end = np.asarray(end_xyz_yaw, dtype=np.float64)
     steps = np.asarray(fractions, dtype=np.float64)
     path = np.empty((len(steps), 6))
-    bad = _straight_path(_joint_vector(start_rad), start, end, steps, tool_length_m, path)
+    bad = _straight_path(
+        _joint_vector(start_rad), start, end, steps, tool_length_m, path, arm.links
+    )
     if bad >= 0:
         x, y, z, yaw = start + steps[bad] * (end - start)
         reached = path[bad - 1] if bad else _joint_vector(start_rad)
-        error = SingularPoseError if abs(_determinant(reached)) < 2e-2 else OutOfReachError
+        error = (
+            SingularPoseError if abs(_determinant(reached, arm.links)) < 2e-2 else OutOfReachError
+        )
         raise error(
             f"TCP at ({x:.3f}, {y:.3f}, {z:.3f}) m with yaw {yaw:.2f} rad cannot be reached along "
             "a straight line from here; choose a target inside the workspace"
@@ -153,10 +156,11 @@ def _joint_vector(joints_rad: ArrayLike) -> FloatArray:
 
 
 @njit(cache=True)
-def _link_frames(q):  # type: ignore[no-untyped-def] # pragma: no cover
+def _link_frames(q, links):  # type: ignore[no-untyped-def] # pragma: no cover
     frames = np.empty((6, 4, 4))
-    d = (D1_M, 0.0, 0.0, D4_M, D5_M, D6_M)
-    a = (0.0, A2_M, A3_M, 0.0, 0.0, 0.0)
+    d1, a2, a3, d4, d5, d6 = links
+    d = (d1, 0.0, 0.0, d4, d5, d6)
+    a = (0.0, a2, a3, 0.0, 0.0, 0.0)
     sin_twist = (1.0, 0.0, 0.0, 1.0, -1.0, 0.0)
     cos_twist = (0.0, 1.0, 1.0, 0.0, 0.0, 1.0)
     # base_link is the DH base rotated by 180 degrees about z.
@@ -182,10 +186,11 @@ def _link_frames(q):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _determinant(q):  # type: ignore[no-untyped-def] # pragma: no cover
+def _determinant(q, links):  # type: ignore[no-untyped-def] # pragma: no cover
+    a2, a3, d5 = links[1], links[2], links[4]
     q23 = q[1] + q[2]
-    shoulder = A2_M * math.cos(q[1]) + A3_M * math.cos(q23) + D5_M * math.sin(q23 + q[3])
-    return A2_M * A3_M * math.sin(q[2]) * math.sin(q[4]) * shoulder
+    shoulder = a2 * math.cos(q[1]) + a3 * math.cos(q23) + d5 * math.sin(q23 + q[3])
+    return a2 * a3 * math.sin(q[2]) * math.sin(q[4]) * shoulder
 
 
 @njit(cache=True)
@@ -204,27 +209,28 @@ def _wrap(angle):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _inverse(pose, solutions):  # type: ignore[no-untyped-def] # pragma: no cover
+def _inverse(pose, solutions, links):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill the branches of the inverse; returns how many there are.
 
     q1 follows from the wrist's distance to the base axis, q5 and q6 from the tool's orientation,
     and q2, q3, q4 from the planar triangle of upper arm and forearm.
     """
+    d1, a2, a3, d4, d5, d6 = links
     # Into the DH base: half a turn about z.
     r = np.empty((3, 3))
     for col in range(3):
         r[0, col], r[1, col], r[2, col] = -pose[0, col], -pose[1, col], pose[2, col]
     px, py, pz = -pose[0, 3], -pose[1, 3], pose[2, 3]
-    wrist_x, wrist_y = px - D6_M * r[0, 2], py - D6_M * r[1, 2]
+    wrist_x, wrist_y = px - d6 * r[0, 2], py - d6 * r[1, 2]
     radius = math.hypot(wrist_x, wrist_y)
-    if radius < D4_M:
+    if radius < d4:
         return 0
     count = 0
-    offset = math.acos(D4_M / radius)
+    offset = math.acos(d4 / radius)
     for shoulder in (1.0, -1.0):
         q1 = math.atan2(wrist_y, wrist_x) + shoulder * offset + math.pi / 2
         s1, c1 = math.sin(q1), math.cos(q1)
-        bend = _clamped_acos((px * s1 - py * c1 - D4_M) / D6_M)
+        bend = _clamped_acos((px * s1 - py * c1 - d4) / d6)
         if math.isnan(bend):
             continue
         for wrist in (1.0, -1.0):
@@ -245,21 +251,20 @@ def _inverse(pose, solutions):  # type: ignore[no-untyped-def] # pragma: no cove
             z4y = -(r[1, 0] * s6 + r[1, 1] * c6)
             z4z = -(r[2, 0] * s6 + r[2, 1] * c6)
             q234 = math.atan2(x4z, x4x * c1 + x4y * s1)
-            ex = px - D6_M * r[0, 2] - D5_M * z4x
-            ey = py - D6_M * r[1, 2] - D5_M * z4y
-            ez = pz - D6_M * r[2, 2] - D5_M * z4z
+            ex = px - d6 * r[0, 2] - d5 * z4x
+            ey = py - d6 * r[1, 2] - d5 * z4y
+            ez = pz - d6 * r[2, 2] - d5 * z4z
             plane_x = ex * c1 + ey * s1
-            plane_y = ez - D1_M
+            plane_y = ez - d1
             fold = _clamped_acos(
-                (plane_x * plane_x + plane_y * plane_y - A2_M * A2_M - A3_M * A3_M)
-                / (2.0 * A2_M * A3_M)
+                (plane_x * plane_x + plane_y * plane_y - a2 * a2 - a3 * a3) / (2.0 * a2 * a3)
             )
             if math.isnan(fold):
                 continue
             for elbow in (1.0, -1.0):
                 q3 = elbow * fold
                 q2 = math.atan2(plane_y, plane_x) - math.atan2(
-                    A3_M * math.sin(q3), A2_M + A3_M * math.cos(q3)
+                    a3 * math.sin(q3), a2 + a3 * math.cos(q3)
                 )
                 solutions[count, 0] = _wrap(q1)
                 solutions[count, 1] = _wrap(q2)
@@ -272,10 +277,10 @@ def _inverse(pose, solutions):  # type: ignore[no-untyped-def] # pragma: no cove
 
 
 @njit(cache=True)
-def _nearest(pose, near, best):  # type: ignore[no-untyped-def] # pragma: no cover
+def _nearest(pose, near, best, links):  # type: ignore[no-untyped-def] # pragma: no cover
     """Write the branch nearest to `near`, each joint unwound by full turns; False if none."""
     solutions = np.empty((8, 6))
-    count = _inverse(pose, solutions)
+    count = _inverse(pose, solutions, links)
     best_distance = math.inf
     for i in range(count):
         if abs(math.sin(solutions[i, 4])) < _SMALL:
@@ -296,7 +301,7 @@ def _nearest(pose, near, best):  # type: ignore[no-untyped-def] # pragma: no cov
 
 
 @njit(cache=True)
-def _straight_path(near, start, end, fractions, tool_length, path):  # type: ignore[no-untyped-def] # pragma: no cover
+def _straight_path(near, start, end, fractions, tool_length, path, links):  # type: ignore[no-untyped-def] # pragma: no cover
     """Fill the joint path; returns the index of the first bad waypoint, or -1."""
     pose = np.zeros((4, 4))
     pose[3, 3] = 1.0
@@ -311,13 +316,13 @@ def _straight_path(near, start, end, fractions, tool_length, path):  # type: ign
         for k in range(3):
             pose[k, 3] = start[k] + t * (end[k] - start[k])
         pose[2, 3] += tool_length
-        if not _nearest(pose, previous, path[i]):
+        if not _nearest(pose, previous, path[i], links):
             return i
         for j in range(6):
             # A jump means that the branch ended: the arm would have to swing around.
             if abs(path[i, j] - previous[j]) > 0.5 and i > 0:
                 return i
-        if abs(_determinant(path[i])) < SINGULAR_DETERMINANT:
+        if abs(_determinant(path[i], links)) < SINGULAR_DETERMINANT:
             return i
         previous[:] = path[i]
     return -1
