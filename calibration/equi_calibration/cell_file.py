@@ -25,7 +25,12 @@ from equi_core.cell_file import CellCamera, CellFile
 from equi_core.cell_file import CellFileError as CoreCellFileError
 from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import Workspace
-from equi_core.geometry import pose_matrix, quaternion_xyzw, quaternion_xyzw_to_matrix
+from equi_core.geometry import (
+    pose_matrix,
+    quaternion_xyzw,
+    quaternion_xyzw_to_matrix,
+    transform_points,
+)
 from equi_core.strict_fields import FieldError, read_fields
 
 FloatArray = NDArray[np.float64]
@@ -77,7 +82,7 @@ class CameraSettings:
 
 @dataclass(frozen=True)
 class Box:
-    """An axis-aligned box in base_link [m]."""
+    """An axis-aligned box [m], in base_link unless its owner says otherwise."""
 
     low_m: tuple[float, float, float]
     high_m: tuple[float, float, float]
@@ -131,6 +136,8 @@ class SceneSettings:
     """The block that the depth check uses, and the region of the table."""
 
     workspace: Box
+    """In the task frame, in which table and blocks are examined."""
+    geometry: CellGeometry
     block_size_m: tuple[float, float, float]
     """Length, width, height."""
     block_count: int
@@ -198,6 +205,14 @@ class CellSettings:
         raise CellFileError(f"cell '{self.cell}' has no camera '{name}'; its cameras: {known}")
 
     @property
+    def workspace_centre_m(self) -> FloatArray:
+        """Middle (3,) of the policies' workspace in base_link [m]."""
+        centre: FloatArray = transform_points(
+            self.geometry.base_link_from_task, self.scene.workspace.centre_m[None]
+        )[0]
+        return centre
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Camera names."""
         return tuple(camera.name for camera in self.cameras)
@@ -227,7 +242,11 @@ def _settings(file: CellFile) -> CellSettings:
     cameras = tuple(_camera(name, camera, topics[name]) for name, camera in file.cameras.items())
     scene = data.get("scene")
     if isinstance(scene, Mapping):
-        data["scene"] = {**scene, "workspace": policy_workspace()}
+        data["scene"] = {
+            **scene,
+            "workspace": policy_workspace(),
+            "geometry": file.geometry,
+        }
     whole = {**data, "cell": file.name, "geometry": file.geometry, "cameras": cameras}
     return read_fields(CellSettings, whole, BLOCK, refused_by=CalibrationError)
 

@@ -123,7 +123,7 @@ def solve(
         task = progress.add_task("", total=None)
         solution = solve_dataset(
             data,
-            settings.scene.workspace.centre_m,
+            settings.workspace_centre_m,
             gate=settings.view_gate,
             refine_intrinsics=refine_intrinsics,
             icp=settings.scene if icp else None,

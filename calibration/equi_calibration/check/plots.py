@@ -72,7 +72,7 @@ def plot_clouds(scene: SceneReport, cell: CellSettings) -> Figure:
     rng = np.random.default_rng(0)
     box = cell.scene.workspace
     for (name, view), colour in zip(scene.views.items(), CAMERA_COLOURS, strict=False):
-        points = view.points_base_m
+        points = view.points_task_m
         near = points[
             np.all(points[:, :2] > np.array(box.low_m[:2]) - 0.05, axis=1)
             & np.all(points[:, :2] < np.array(box.high_m[:2]) + 0.05, axis=1)
@@ -109,11 +109,11 @@ def plot_fused_heights(scene: SceneReport, cell: CellSettings) -> Figure:
     spec = ImageSpec()
     centre = np.array([*cell.scene.workspace.centre_m[:2], 0.2])
     per_camera = {
-        name: heights_from_points(view.points_base_m, centre, spec)
+        name: heights_from_points(view.points_task_m, centre, spec)
         for name, view in scene.views.items()
     }
     together = heights_from_points(
-        np.concatenate([view.points_base_m for view in scene.views.values()]), centre, spec
+        np.concatenate([view.points_task_m for view in scene.views.values()]), centre, spec
     )
     figure = Figure(figsize=(11, 3.9), layout="constrained")
     axes = figure.subplots(1, len(per_camera) + 1)

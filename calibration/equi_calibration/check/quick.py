@@ -52,7 +52,7 @@ def quick_check(
     checks = [
         below(
             name,
-            "table plane against z = 0",
+            "table plane against the cell file",
             view.table.worst_mm(cell.scene.workspace),
             limit,
             "mm",

@@ -229,8 +229,8 @@ def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
                 view.table.worst_mm(workspace),
                 limits.table_plane_mm,
                 "mm",
-                "The table is not at z = 0 for this camera. Is the table level with the robot's "
-                "foot? If so, the camera's tilt is wrong: collect again.",
+                "The table is not where geometry.table_z_m of the cell file says. Measure it: if "
+                "it is right, the camera's tilt is wrong: collect again.",
             )
         )
         checks.append(

@@ -8,6 +8,7 @@ spoil the fused observation without leaving a trace in any reprojection error.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -84,7 +85,7 @@ class Registration:
     rotation is multiplied by `lever_m`; a bare table determines three."""
     lever_m: float
     centre_m: FloatArray
-    """(3,) point in base_link about which the motion is stated."""
+    """(3,) point in the frame of the clouds about which the motion is stated."""
     fitness: float
     """Share of points with a partner."""
     rms_mm: float
@@ -95,6 +96,18 @@ class Registration:
     def constrained(self) -> int:
         """How many directions the shapes determine."""
         return len(self.directions)
+
+    def in_frame(self, dest_from_clouds: FloatArray) -> Registration:
+        """The same motion of clouds that are stated in another frame (4, 4)."""
+        rotation = dest_from_clouds[:3, :3]
+        both = np.kron(np.eye(2), rotation)
+        return dataclasses.replace(
+            self,
+            translation_m=rotation @ self.translation_m,
+            rotation_rad=rotation @ self.rotation_rad,
+            directions=self.directions @ both.T,
+            centre_m=transform_points(dest_from_clouds, self.centre_m[None])[0],
+        )
 
 
 def to_base(

@@ -35,8 +35,8 @@ FloatArray = NDArray[np.float64]
 class SceneView:
     """The scene as one camera sees it."""
 
-    points_base_m: FloatArray
-    """Corrected cloud (N, 3) in base_link."""
+    points_task_m: FloatArray
+    """Corrected cloud (N, 3) in the task frame."""
     correction: DepthCorrection
     raw_table: TablePlane
     """Before the depth correction."""
@@ -68,13 +68,13 @@ def examine_scene(
 
     Args:
         clouds_m: per camera, points (N, 3) in the cloud's optical frame [m].
-        base_from_cloud: per camera, calibrated pose (4, 4).
-        settings: workspace and block.
+        base_from_cloud: per camera, calibrated pose (4, 4) in base_link.
+        settings: task frame, workspace and block.
         corrections: depth corrections to apply; estimated from these clouds if None.
     """
     views = {}
     for name, cloud in clouds_m.items():
-        pose = base_from_cloud[name]
+        pose = settings.geometry.to_task(base_from_cloud[name])
         try:
             raw = find_table(to_base(cloud, pose), settings.workspace)
             correction = (
@@ -98,5 +98,5 @@ def examine_scene(
         block_shift_mm(pairs),
         len(pairs),
         disagreement_mm((first.table, second.table), pairs, settings.workspace),
-        register(first.points_base_m, second.points_base_m, settings.workspace),
+        register(first.points_task_m, second.points_task_m, settings.workspace),
     )

@@ -103,4 +103,7 @@ def cloud_constraint(
             f"--icp needs clouds of two cameras; {dataset.folder} holds one camera only"
         )
     source, target = sorted(report.views)[:2]
-    return CloudConstraint(source, target, base_from_camera, report.registration)
+    found = report.registration
+    if not settings.geometry.task_is_base_link:
+        found = found.in_frame(settings.geometry.base_link_from_task)
+    return CloudConstraint(source, target, base_from_camera, found)

@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
+from equi_core.cell_geometry import TCP_FROM_FLANGE_M
 from equi_rl.sim.errors import SimError
 from equi_rl.sim.raycast import Kind, ShapeTable
 
@@ -29,7 +30,7 @@ FLANGE_LINK = "wrist_3_link"
 
 FINGER_TIP_FROM_TOOL0_M = 0.174
 """Tips of the closed 2F-85 behind an 11 mm coupling; our fingers do not shorten as they open."""
-TCP_FROM_TOOL0_M = 0.169
+TCP_FROM_TOOL0_M = TCP_FROM_FLANGE_M
 """The TCP lies on the tool axis, 5 mm behind the tips: at the lowest allowed TCP height of 10 mm
 the tips still clear the table by 5 mm. Its axes are those of tool0."""
 FINGER_THICKNESS_M = 0.022

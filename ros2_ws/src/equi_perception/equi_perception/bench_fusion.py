@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from equi_core import geometry as geo
+from equi_core.cell_geometry import TCP_FROM_FLANGE_M
 from equi_core.contract import ImageSpec
 from equi_core.motion.ur5_kinematics import inverse_near
 from equi_core.observation.builder import FusionConfig, ObservationBuilder, RobotPose
@@ -28,7 +29,6 @@ from equi_core.observation.projection import CameraCloud
 
 TCP_M = (0.5, 0.0, 0.15)
 YAW_RAD = 0.4
-_TOOL_M = 0.169
 _WIDTH, _HEIGHT, _FOCAL = 640, 480, 383.0
 
 
@@ -140,7 +140,7 @@ def _cloud(position_m: tuple[float, float, float], seed: int) -> CameraCloud:
 
 def _tool_pose() -> NDArray[np.float64]:
     pose = geo.top_down_pose(TCP_M, YAW_RAD)
-    pose[:3, 3] -= _TOOL_M * pose[:3, 2]
+    pose[:3, 3] -= TCP_FROM_FLANGE_M * pose[:3, 2]
     return pose
 
 
