@@ -227,6 +227,7 @@ def _poison(model: Path) -> None:
     contract = json.loads((model / "contract.json").read_text())
     digest = hashlib.sha256((model / "policy.safetensors").read_bytes()).hexdigest()
     contract["weights_sha256"] = digest
+    del contract["contract_sha256"]
     PolicyContract.from_json(json.dumps(contract)).save(model / "contract.json")
 
 

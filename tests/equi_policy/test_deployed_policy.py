@@ -37,8 +37,12 @@ def image(seed=0, holding=0.0):
 
 
 def change_contract(folder, change):
+    """Change the contract and sign it anew, so that only the change itself can be refused."""
     contract = json.loads((folder / CONTRACT_FILE).read_text())
+    contract.pop("contract_sha256")
     change(contract)
+    canonical = json.dumps(contract, sort_keys=True, separators=(",", ":"))
+    contract["contract_sha256"] = hashlib.sha256(canonical.encode()).hexdigest()
     (folder / CONTRACT_FILE).write_text(json.dumps(contract))
 
 

@@ -113,9 +113,7 @@ def record_episode(path, policy, steps=12, rejected=(4,)):
         sequence += 1
         # Time passes with every observation, also when a step is decided twice.
         now = sequence * SECOND
-        observation = ReceivedObservation(
-            "e", step, sequence, now, policy.contract.weights_sha256, image
-        )
+        observation = ReceivedObservation("e", step, sequence, now, policy.contract.sha256, image)
         act = session.offer(observation, now)
         assert isinstance(act, Act)
         recorder.write(

@@ -68,9 +68,7 @@ class CountingPolicy:
         )
 
 
-def observed(
-    step, at_s=10.0, sequence=None, episode="one", sha=CONTRACT.weights_sha256, value=None
-):
+def observed(step, at_s=10.0, sequence=None, episode="one", sha=CONTRACT.sha256, value=None):
     image = np.full((2, 84, 84), float(step if value is None else value), dtype=np.float32)
     return ReceivedObservation(
         episode, step, step if sequence is None else sequence, round(at_s * SECOND), sha, image

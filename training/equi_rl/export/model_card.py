@@ -75,6 +75,7 @@ def model_card(
         lines.append(f"| largest equivariance error, interpolated rotations | {_largest(other)} |")
     lines += [
         f"| weights | `policy.safetensors`, sha256 `{contract.weights_sha256}` |",
+        f"| contract, weights included | `contract.json`, sha256 `{contract.sha256}` |",
         "",
         "Errors are the largest absolute difference of the Gaussian's mean before squashing, over"
         " 2 random histories of 20 steps.",

@@ -105,6 +105,7 @@ class CellFile:
         """Parameters of a node by dotted name: shared, then the node's block, then `own`."""
         shared: dict[str, Any] = {
             "cell": self.name,
+            "simulated": self.simulated,
             "robot_ip": self.robot_ip,
             "cameras": list(self.cameras),
             "geometry": dataclasses.asdict(self.geometry),

@@ -9,7 +9,9 @@ by name, and nothing is guessed.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import math
 import os
 import re
@@ -19,11 +21,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from equi_core.plain_data import PlainDataError, parse_json, read_text
 from equi_core.strict_fields import FieldError, plain_fields, read_fields
 
+_LOG = logging.getLogger(__name__)
 CONTRACT_VERSION = 1
 ACTION_ORDER = ("w", "x", "y", "z", "r")
 """Order of the policy vector: closedness, three steps along base_link axes, yaw step."""
+TASKS_WITH_GOAL = frozenset({"block_pushing"})
+"""Tasks whose goal must be known before an episode: a camera cannot see it."""
+_DIGEST = "contract_sha256"
+"""Name of the digest in contract.json: over all other fields, the weights' digest included."""
 
 
 class ContractError(ValueError):
@@ -56,7 +64,7 @@ class ImageSpec:
     """How much deeper than the table the goal pad is drawn [m]."""
 
     def __post_init__(self) -> None:
-        _require(self.size_px >= 8, "image.size_px", self.size_px, "at least 8")
+        _require(8 <= self.size_px <= 1024, "image.size_px", self.size_px, "8 to 1024")
         for name in ("view_m", "finger_width_m", "finger_thickness_m", "max_opening_m"):
             _require_positive("image", self, name)
         for name in ("camera_above_tcp_m", "goal_pad_m", "goal_pad_depth_m"):
@@ -181,13 +189,13 @@ class PolicyContract:
             "a lower-case identifier such as block_picking",
         )
         _require(
-            re.fullmatch(r"[CD][1-9][0-9]*", self.group) is not None,
+            re.fullmatch(r"[CD][1-9][0-9]?", self.group) is not None,
             "group",
             self.group,
-            "C<n> or D<n>, for example C4",
+            "C<n> or D<n> with n below 100, for example C4",
         )
         _require_positive("", self, "control_period_s")
-        _require(self.max_steps >= 1, "max_steps", self.max_steps, "at least 1")
+        _require(1 <= self.max_steps <= 10_000, "max_steps", self.max_steps, "1 to 10,000")
         _require(
             re.fullmatch(r"([0-9a-f]{64})?", self.weights_sha256) is not None,
             "weights_sha256",
@@ -201,20 +209,54 @@ class PolicyContract:
             raise ContractError("network", f"holds a value that JSON cannot ({error})") from error
         object.__setattr__(self, "network", MappingProxyType(plain))
 
+    @property
+    def sha256(self) -> str:
+        """Digest of every field, that of the weights included: it names the whole model."""
+        return hashlib.sha256(_canonical(plain_fields(self))).hexdigest()
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether the task has a goal on the table, which must be drawn into the image."""
+        return self.task in TASKS_WITH_GOAL
+
     def to_json(self) -> str:
         """The contract as indented JSON with every field present."""
-        return json.dumps(plain_fields(self), indent=2, sort_keys=True, allow_nan=False) + "\n"
+        return _indented(plain_fields(self))
 
     @classmethod
-    def from_json(cls, text: str) -> PolicyContract:
-        """Read a contract; raises ContractError that names the offending field."""
+    def from_json(cls, text: str, *, allow_unsigned: bool = True) -> PolicyContract:
+        """Read a contract; raises ContractError that names the offending field.
+
+        Args:
+            text: JSON; if it names a digest of itself (`contract_sha256`), that must be right.
+            allow_unsigned: take a contract without such a digest.
+        """
         try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ContractError("(file)", f"is not JSON: {error}") from error
+            data = parse_json(text)
+        except PlainDataError as error:
+            raise ContractError("(file)", str(error)) from error
+        stated = data.pop(_DIGEST, None) if isinstance(data, dict) else None
+        if stated is None and not allow_unsigned:
+            raise ContractError(
+                _DIGEST,
+                "is missing: the contract is of an older export and may have been changed; it "
+                "may drive the simulated cell only. Export the policy again with equi-export",
+            )
+        contract = cls._from_fields(data)
+        if stated is not None and stated != contract.sha256:
+            raise ContractError(
+                _DIGEST,
+                f"is {str(stated)[:12]}..., but the contract has {contract.sha256[:12]}...: it was "
+                "changed after export; copy the whole model folder again, or export the policy",
+            )
+        return contract
+
+    @classmethod
+    def _from_fields(cls, data: Any) -> PolicyContract:
         # Said first, because another version may well have other fields.
         if isinstance(data, dict) and data.get("version", CONTRACT_VERSION) != CONTRACT_VERSION:
-            _require(False, "version", data["version"], f"{CONTRACT_VERSION}; export again")
+            version = str(data["version"])[:80]
+            _require(False, "version", version, f"{CONTRACT_VERSION}; export again")
         try:
             return read_fields(cls, data)
         except FieldError as error:
@@ -225,19 +267,46 @@ class PolicyContract:
         return type(self).from_json, (self.to_json(),)
 
     def save(self, path: Path) -> None:
-        """Write the contract; a reader sees either the old file or the whole new one."""
+        """Write the contract with its digest; a reader sees the old file or the whole new one."""
         partial = path.with_name(path.name + ".partial")
-        partial.write_text(self.to_json(), encoding="utf-8")
+        text = _indented({**plain_fields(self), _DIGEST: self.sha256})
+        partial.write_text(text, encoding="utf-8")
         os.replace(partial, path)
 
     @classmethod
-    def load(cls, path: Path) -> PolicyContract:
-        """Read a contract file."""
+    def load(cls, path: Path, *, allow_unsigned: bool = False) -> PolicyContract:
+        """Read a contract file.
+
+        Args:
+            path: contract.json.
+            allow_unsigned: take one of an older export, which has no digest of itself and may have
+                been changed: for training and the simulated cell, never for a real one.
+        """
         if not path.is_file():
             raise ContractError(
                 "(file)", f"{path} does not exist; a policy folder holds contract.json"
             )
-        return cls.from_json(path.read_text(encoding="utf-8"))
+        try:
+            text = read_text(path)
+        except PlainDataError as error:
+            raise ContractError("(file)", f"{path} {error}") from error
+        contract = cls.from_json(text, allow_unsigned=allow_unsigned)
+        if _DIGEST not in text:
+            _LOG.warning(
+                "%s has no %s: an older export, which may have been CHANGED since; it is accepted "
+                "in the simulated cell only. Export the policy again with equi-export",
+                path,
+                _DIGEST,
+            )
+        return contract
+
+
+def _canonical(plain: Any) -> bytes:
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _indented(plain: Any) -> str:
+    return json.dumps(plain, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
 def _require(condition: bool, name: str, value: object, allowed: str) -> None:

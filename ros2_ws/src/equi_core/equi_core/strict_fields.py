@@ -25,6 +25,9 @@ _WORDS = {
 }
 
 
+_LONGEST_SHOWN = 200
+
+
 class FieldError(ValueError):
     """A field that is unknown, missing or of the wrong type; `name` is its full name."""
 
@@ -58,7 +61,7 @@ def read_fields(
     if isinstance(data, cls):
         return data
     if not isinstance(data, Mapping):
-        raise FieldError(name or "(file)", f"is {data!r}; it must hold named fields")
+        raise FieldError(name or "(file)", f"is {_shown(data)}; it must hold named fields")
     hints = get_type_hints(cls)
     names = [spec.name for spec in dataclasses.fields(cls)]  # type: ignore[arg-type]
     for key in data:
@@ -103,11 +106,14 @@ def _typed(
     if get_origin(expected) is tuple:
         return _typed_tuple(get_args(expected), value, name, nested)
     if expected is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        if math.isfinite(value):
-            return float(value)
+        try:
+            if math.isfinite(value):
+                return float(value)
+        except OverflowError:
+            raise FieldError(name, "is a number beyond all measure") from None
     elif isinstance(value, Mapping) if expected not in _WORDS else type(value) is expected:
         return value
-    raise FieldError(name, f"is {value!r}; it must be {_WORDS.get(expected, 'named values')}")
+    raise FieldError(name, f"is {_shown(value)}; it must be {_WORDS.get(expected, 'named values')}")
 
 
 def _typed_tuple(
@@ -117,12 +123,21 @@ def _typed_tuple(
     if not isinstance(value, (list, tuple)) or not (any_length or len(value) == len(parts)):
         length = "" if any_length else f"{len(parts)} "
         what = "numbers" if parts[0] is float else "items"
-        raise FieldError(name, f"is {value!r}; it must be a list of {length}{what}")
+        raise FieldError(name, f"is {_shown(value)}; it must be a list of {length}{what}")
     kinds = [parts[0]] * len(value) if any_length else parts
     return tuple(
         _typed(kind, item, f"{name}[{index}]", nested)
         for index, (kind, item) in enumerate(zip(kinds, value, strict=True))
     )
+
+
+def _shown(value: Any) -> str:
+    """A value for a message; what is too long to read is cut, and too many digits are counted."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return "a number of thousands of digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _join(prefix: str, name: object) -> str:

@@ -7,7 +7,8 @@
     state = state.with_executed(executed_action)        # what the robot really did, after clipping
 
 The folder holds ``contract.json`` and ``policy.safetensors``. The contract names the digest of the
-weights; a file with another digest is refused before it is parsed. The action is the policy's mean.
+weights and one of itself; whatever was changed after export is refused before it is parsed. The
+action is the policy's mean.
 """
 
 from __future__ import annotations
@@ -92,15 +93,20 @@ class DeployedPolicy:
         self._weights = _Weights(self.layout, tensors)
 
     @classmethod
-    def load(cls, folder: Path) -> DeployedPolicy:
+    def load(cls, folder: Path, *, allow_unsigned: bool = False) -> DeployedPolicy:
         """Read a model folder.
 
+        Args:
+            folder: model folder.
+            allow_unsigned: take a contract of an older export, which has no digest of itself; for
+                the simulated cell only.
+
         Raises:
-            ContractError: the contract is missing or malformed.
+            ContractError: the contract is missing, malformed, or was changed after export.
             LayoutError: the contract describes a network this class cannot run.
             WeightsError: the weights are missing, damaged, or not those of the contract.
         """
-        contract = PolicyContract.load(folder / CONTRACT_FILE)
+        contract = PolicyContract.load(folder / CONTRACT_FILE, allow_unsigned=allow_unsigned)
         return cls(contract, load_weights(folder / WEIGHTS_FILE, contract.weights_sha256))
 
     def initial_state(self) -> PolicyState:

@@ -11,6 +11,7 @@ version of the code, or a message that the record does not hold.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from equi_core.contract import ContractError
 from equi_policy.deployed_policy import DeployedPolicy
 from equi_policy.errors import PolicyError
 from equi_policy.messages import executed_step, received_observation
-from equi_policy.session import Act, PolicySession, SessionLimits
+from equi_policy.session import Act, PolicySession, ReceivedObservation, SessionLimits
 
 
 class ReplayError(ValueError):
@@ -67,7 +68,7 @@ def replay(record: Path, policy: Any) -> list[ReplayedStep]:
                 f"observation {command.observation_sequence} of step {command.step_index} is not "
                 "in the record"
             )
-        observation = received_observation(message)
+        observation = _named_anew(received_observation(message), policy)
         answer = session.offer(observation, observation.stamp_ns)
         replayed = None
         if isinstance(answer, Act):
@@ -79,6 +80,14 @@ def replay(record: Path, policy: Any) -> list[ReplayedStep]:
             break
         session.executed(executed_step(report))
     return steps
+
+
+def _named_anew(observation: ReceivedObservation, policy: Any) -> ReceivedObservation:
+    """Records of older versions name the weights instead of the whole contract."""
+    contract = policy.contract
+    if observation.contract_sha256 == contract.weights_sha256:
+        return dataclasses.replace(observation, contract_sha256=contract.sha256)
+    return observation
 
 
 def _events(record: Path) -> Iterator[tuple[str, Any]]:

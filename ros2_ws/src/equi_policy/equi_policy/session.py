@@ -143,6 +143,7 @@ class PolicySession(Generic[State]):
     def __init__(self, policy: RecurrentPolicy[State], limits: SessionLimits | None = None) -> None:
         self.policy = policy
         self.limits = limits or SessionLimits()
+        self._contract_sha256 = policy.contract.sha256
         self._running: _Running[State] | None = None
 
     @property
@@ -263,11 +264,11 @@ class PolicySession(Generic[State]):
                 f"but '{running.episode_id}' is running",
             )
         contract = self.policy.contract
-        if observation.contract_sha256 != contract.weights_sha256:
+        if observation.contract_sha256 != self._contract_sha256:
             return Refused(
                 Refusal.FOREIGN_CONTRACT,
-                f"image made for weights {observation.contract_sha256[:12]}..., this policy is "
-                f"{contract.weights_sha256[:12]}...; start perception with the same model",
+                f"image made for contract {observation.contract_sha256[:12]}..., this policy's is "
+                f"{self._contract_sha256[:12]}...; start perception with the same model",
             )
         age_s = (now_ns - observation.stamp_ns) / 1e9
         if age_s > self.limits.max_observation_age_s:

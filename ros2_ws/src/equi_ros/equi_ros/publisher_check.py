@@ -4,7 +4,8 @@
 rclpy does not say which publisher sent a message. What it knows is the graph (node name and GID of
 every publisher of a topic) and a sequence number that each publisher counts for itself. Both
 together tell a stranger: he is a second publisher while he is there, and his numbers do not
-continue those of the first one. Names and numbers can be forged by who tries hard; keys (SROS 2) cannot.
+continue those of the first one. Names and numbers can be forged by who tries hard; keys (SROS 2)
+cannot.
 """
 
 from __future__ import annotations
