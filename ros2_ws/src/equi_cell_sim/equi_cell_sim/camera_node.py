@@ -45,7 +45,7 @@ class CameraNode(Node):
         super().__init__("camera")
         self._spec = self._read_spec()
         self._noise = declare_settings(self, NoiseSpec(), "noise.")
-        self._timing = declare_settings(self, Timing())
+        self._timing = declare_settings(self, Timing(), read_only=False)
         seed = int(self.declare_parameter("seed", 0).value)
         wrong = declare_settings(self, Miscalibration(), "miscalibration.")
         true_pose = wrong.true_pose(self._spec.base_from_camera, self._spec.name)

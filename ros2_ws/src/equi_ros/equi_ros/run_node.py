@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import rclpy
+from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -14,6 +15,8 @@ from rclpy.signals import SignalHandlerOptions
 from equi_ros.shutdown_signal import POLL_PERIOD_S, ShutdownSignal
 
 EXIT_OK = 0
+EXIT_FAILED = 1
+"""The node ended because of an error that it had explained."""
 EXIT_REFUSED = 3
 """The node refused to start: its configuration or a file that it needs must not be used."""
 
@@ -42,6 +45,8 @@ def run_node(
 ) -> int:
     """Make a node and spin it until a signal or a shutdown of the graph; returns the exit code.
 
+    A lifecycle node that is finalized ends too: with EXIT_FAILED if an error brought it there.
+
     Args:
         name: logger name for the time before the node exists.
         make: builds the node.
@@ -54,11 +59,16 @@ def run_node(
         try:
             try:
                 node = make()
-            except refusals as error:
+            except (*refusals, ParameterException) as error:
                 rclpy.logging.get_logger(name).fatal(f"refused to start: {error}")
                 return EXIT_REFUSED
             executor.add_node(node)
-            shutdown.spin(lambda: executor.spin_once(timeout_sec=POLL_PERIOD_S))
+            shutdown.spin(
+                lambda: executor.spin_once(timeout_sec=POLL_PERIOD_S),
+                lambda: getattr(node, "is_finalized", False),
+            )
+            if getattr(node, "failed", False):
+                return EXIT_FAILED
         except (KeyboardInterrupt, ExternalShutdownException):
             pass
         finally:

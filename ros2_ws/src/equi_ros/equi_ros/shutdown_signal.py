@@ -54,11 +54,11 @@ class ShutdownSignal:
         if not before:
             self.check()
 
-    def spin(self, step: Callable[[], object]) -> None:
-        """Repeat a step until a signal arrives; the step under way is finished."""
+    def spin(self, step: Callable[[], object], until: Callable[[], bool] = lambda: False) -> None:
+        """Repeat a step until a signal arrives or `until` says so; a step is always finished."""
         before, self._deferred = self._deferred, True
         try:
-            while not self._pending:
+            while not self._pending and not until():
                 step()
             self._pending = False
         finally:
