@@ -11,7 +11,8 @@ setup(
     description="A UR controller with a Robotiq gripper over TCP that unmodified ur_rtde believes.",
     long_description=(Path(__file__).resolve().parent / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
-    maintainer="equi-rl-ur5 maintainers",
+    author="The equi-rl-ur5 authors",
+    maintainer="The equi-rl-ur5 authors",
     maintainer_email="maintainers@example.com",
     license="MIT",
     packages=find_packages(exclude=["test"]),
@@ -21,7 +22,12 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["numpy", "scipy", "equi_core"],
+    install_requires=[
+        "equi_core",
+        "numba",
+        "numpy",
+        "scipy",
+    ],
     extras_require={"test": ["pytest", "ur_rtde"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,

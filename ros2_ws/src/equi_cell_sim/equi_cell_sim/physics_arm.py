@@ -22,6 +22,10 @@ from equi_rl.sim.gripper import FORCE_RANGE_N, SPEED_RANGE_M_S
 from equi_rl.sim.scene import Scene, SceneObject
 from equi_rl.sim.world import PhysicsConfig, World
 from ur_emulator.arms import GRIPPER_STROKE_M, SceneRefusedError
+from ur_emulator.mechanics.contact import Obstacle
+from ur_emulator.mechanics.kinematics import Kinematics
+from ur_emulator.mechanics.links import LINKS
+from ur_emulator.profile import LENIENT, Profile
 
 FloatArray = NDArray[np.float64]
 
@@ -96,7 +100,13 @@ class PhysicsGripper:
 class PhysicsArm:
     """The training world, one controller period at a time."""
 
-    def __init__(self, rate_hz: int, scene_file: Path | None = None) -> None:
+    def __init__(
+        self, rate_hz: int, scene_file: Path | None = None, profile: Profile = LENIENT
+    ) -> None:
+        self.kinematics = Kinematics(LINKS["ur5"])
+        self.flange_from_tcp = np.eye(4)
+        self.contact_wrench = np.zeros(6)
+        self.obstacles: tuple[Obstacle, ...] = ()
         self.world = World(
             PhysicsConfig(
                 rate_hz=_PHYSICS_RATE_HZ[rate_hz],

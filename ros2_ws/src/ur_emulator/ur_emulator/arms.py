@@ -13,7 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_core.motion.ur5_kinematics import HOME_RAD
+from ur_emulator.mechanics import contact
+from ur_emulator.mechanics.kinematics import HOME_RAD, Kinematics
+from ur_emulator.profile import LENIENT, Profile
 
 FloatArray = NDArray[np.float64]
 
@@ -46,6 +48,13 @@ class Arm(Protocol):
 
     joints_rad: FloatArray
     speeds_rad_s: FloatArray
+    kinematics: Kinematics
+    flange_from_tcp: FloatArray
+    """The tool (4, 4) that touches things first; the controller keeps it up to date."""
+    contact_wrench: FloatArray
+    """Force [N] and torque [Nm] (6,) of the surroundings on the tool at the TCP, in base."""
+    obstacles: tuple[contact.Obstacle, ...]
+    """Rigid obstacles that were added by hand."""
 
     @property
     def gripper(self) -> Gripper:
@@ -110,29 +119,53 @@ class KinematicGripper:
 
 
 class KinematicArm:
-    """Joints that lag their targets a little; no masses, no contacts. For protocol tests."""
+    """Joints that lag their targets a little; stiff, without masses. For tests without physics.
 
-    LAG_S = 0.012
+    With a stiffness in its profile the tool's TCP is held back by obstacles and by the table.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, kinematics: Kinematics, profile: Profile = LENIENT) -> None:
+        self.kinematics = kinematics
         self.joints_rad = np.array(HOME_RAD)
         self.speeds_rad_s = np.zeros(6)
         self.gripper = KinematicGripper()
+        self.flange_from_tcp = np.eye(4)
+        self.contact_wrench = np.zeros(6)
+        self.obstacles: tuple[contact.Obstacle, ...] = ()
+        self._table = (contact.table(profile.table_z_m),) if profile.table_contact else ()
+        self._lag_s = profile.joint_lag_s
+        self._stiffness_n_m = profile.arm_stiffness_n_m
+        self._free_rad = self.joints_rad.copy()
 
     def follow(self, target_rad: FloatArray, target_speeds: FloatArray, period_s: float) -> None:
-        """First-order lag behind the target."""
+        """First-order lag behind the target, and the displacement by what the tool touches."""
         del target_speeds
-        fraction = 1.0 - math.exp(-period_s / self.LAG_S)
-        moved = self.joints_rad + fraction * (target_rad - self.joints_rad)
-        # Settle exactly: a first-order lag alone would never be at rest.
-        moved = np.where(np.abs(target_rad - moved) < 1e-9, target_rad, moved)
+        self._free_rad = lagged(self._free_rad, target_rad, self._lag_s, period_s)
+        moved = self._held_back()
         self.speeds_rad_s = (moved - self.joints_rad) / period_s
         self.joints_rad = moved
         self.gripper.advance(period_s)
 
+    def _held_back(self) -> FloatArray:
+        self.contact_wrench = np.zeros(6)
+        obstacles = self.obstacles + self._table
+        if self._stiffness_n_m <= 0 or not obstacles:
+            return self._free_rad
+        tcp_m = self.kinematics.base_from_tcp(self._free_rad, self.flange_from_tcp)[:3, 3]
+        displacement_m, force_n = contact.resist(tcp_m, obstacles, self._stiffness_n_m)
+        if not displacement_m.any():
+            return self._free_rad
+        self.contact_wrench[:3] = force_n
+        jacobian = self.kinematics.jacobian(self._free_rad, self.flange_from_tcp)
+        # Damped: near a singularity the joints cannot give way in every direction.
+        damped = jacobian @ jacobian.T + 1e-6 * np.eye(6)
+        twist = np.concatenate([displacement_m, np.zeros(3)])
+        return self._free_rad + jacobian.T @ np.linalg.solve(damped, twist)
+
     def place(self, joints_rad: FloatArray) -> None:
         """Set joints, at rest."""
         self.joints_rad = np.array(joints_rad, dtype=np.float64)
+        self._free_rad = self.joints_rad.copy()
         self.speeds_rad_s = np.zeros(6)
 
     def scene(self) -> dict[str, Any]:
@@ -145,3 +178,13 @@ class KinematicArm:
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+def lagged(
+    joints_rad: FloatArray, target_rad: FloatArray, lag_s: float, period_s: float
+) -> FloatArray:
+    """Joints one period later that follow a target with a first-order lag."""
+    fraction = 1.0 if lag_s <= 0 else 1.0 - math.exp(-period_s / lag_s)
+    moved = joints_rad + fraction * (target_rad - joints_rad)
+    # Settle exactly: a first-order lag alone would never be at rest.
+    return np.where(np.abs(target_rad - moved) < 1e-9, target_rad, moved)

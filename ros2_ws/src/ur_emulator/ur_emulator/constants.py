@@ -55,15 +55,27 @@ class RobotModel:
     serial_number: str
 
     @property
+    def is_e_series(self) -> bool:
+        """Whether the controller is an e-Series one: remote control, force sensor, 500 Hz."""
+        return self.version[0] >= 5
+
+    @property
     def polyscope_version(self) -> str:
         """Answer to the dashboard command PolyscopeVersion."""
         return "URSoftware " + ".".join(str(part) for part in self.version) + " (Jun 01 2022)"
 
 
-# Both move the UR5's arm: the links of a UR5e differ by up to 7 cm (see README.md).
+_CB3, _CB3_HZ = (3, 15, 8, 106339), 125
+_E_SERIES, _E_SERIES_HZ = (5, 11, 10, 1010157), 500
+# The dashboard of an e-Series controller leaves the "e" away.
 MODELS = {
-    "ur5": RobotModel("ur5", (3, 15, 8, 106339), 125, "UR5", "20133500000"),
-    "ur5e": RobotModel("ur5e", (5, 11, 10, 1010157), 500, "UR5", "20185500000"),
+    "ur3": RobotModel("ur3", _CB3, _CB3_HZ, "UR3", "20133300000"),
+    "ur5": RobotModel("ur5", _CB3, _CB3_HZ, "UR5", "20133500000"),
+    "ur10": RobotModel("ur10", _CB3, _CB3_HZ, "UR10", "20133000000"),
+    "ur3e": RobotModel("ur3e", _E_SERIES, _E_SERIES_HZ, "UR3", "20185300000"),
+    "ur5e": RobotModel("ur5e", _E_SERIES, _E_SERIES_HZ, "UR5", "20185500000"),
+    "ur10e": RobotModel("ur10e", _E_SERIES, _E_SERIES_HZ, "UR10", "20185000000"),
+    "ur16e": RobotModel("ur16e", _E_SERIES, _E_SERIES_HZ, "UR16", "20185600000"),
 }
 
 
@@ -104,8 +116,10 @@ class SafetyMode(enum.IntEnum):
 
 SAFETY_STATUS_BITS = {
     SafetyMode.NORMAL: 0x001,
+    SafetyMode.REDUCED: 0x002,
     SafetyMode.PROTECTIVE_STOP: 0x404,
     SafetyMode.ROBOT_EMERGENCY_STOP: 0x4C0,
+    SafetyMode.VIOLATION: 0x500,
 }
 
 JOINT_MODE_RUNNING = 253

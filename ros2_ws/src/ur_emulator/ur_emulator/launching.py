@@ -39,7 +39,8 @@ class EmulatorProcess:
     """One emulated robot in its own process; a context manager.
 
     Args:
-        model: `ur5` or `ur5e`.
+        model: `ur5`, `ur5e` or another of `MODELS`.
+        profile: `lenient` or `strict`.
         arm: `kinematic`, or one that another package adds.
         delay_scale: factor on the controller's delays; 1 for those of the real one.
         realtime: ask for real-time priority.
@@ -52,6 +53,7 @@ class EmulatorProcess:
         self,
         *,
         model: str = "ur5",
+        profile: str = "lenient",
         arm: str = "kinematic",
         delay_scale: float = 0.05,
         realtime: bool = True,
@@ -64,6 +66,7 @@ class EmulatorProcess:
         self._command = [
             *(sys.executable, "-m", "ur_emulator.main"),
             *("--address", self.address, "--arm", arm, "--model", model),
+            *("--profile", profile),
             *("--delay-scale", str(delay_scale)),
             *(("--realtime",) if realtime else ()),
             *(() if port_base is None else ("--port-base", str(port_base))),

@@ -15,12 +15,16 @@ from pathlib import Path
 from ur_emulator.arms import Arm, KinematicArm
 from ur_emulator.constants import MODELS, Ports, RobotModel
 from ur_emulator.controller.safety_system import Delays
+from ur_emulator.mechanics.kinematics import Kinematics
+from ur_emulator.mechanics.links import LINKS
+from ur_emulator.profile import PROFILES, Profile, profile_for
 from ur_emulator.robot import EmulatedRobot
 
 _LOG = logging.getLogger(__name__)
 
 _REALTIME_PRIORITY = 10
-# Packages add arms of their own as entry points of this group: (rate_hz, scene_file) -> Arm.
+# Packages add arms of their own as entry points of this group:
+# (rate_hz, scene_file, profile) -> Arm.
 ARM_GROUP = "ur_emulator.arms"
 # Values of the former option --series.
 _MODEL_OF_SERIES = {"cb3": "ur5", "e-series": "ur5e"}
@@ -38,9 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         model = _model(options.model)
         ports = Ports() if options.port_base is None else Ports.block(options.port_base)
-        arm = _make_arm(options, model)
-        delays = Delays().scaled(options.delay_scale)
-        robot = EmulatedRobot(options.address, ports, model, arm, delays)
+        profile = profile_for(options.profile, model)
+        arm = _make_arm(options, model, profile)
+        delays = Delays(unlock_s=profile.unlock_s).scaled(options.delay_scale)
+        robot = EmulatedRobot(options.address, ports, model, arm, delays, profile)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"ur-emulator: {error}\n")
         return 2
@@ -65,9 +70,10 @@ def _model(name: str) -> RobotModel:
     return model
 
 
-def _make_arm(options: argparse.Namespace, model: RobotModel) -> Arm:
+def _make_arm(options: argparse.Namespace, model: RobotModel, profile: Profile) -> Arm:
     if options.arm == "kinematic":
-        return KinematicArm()
+        links = LINKS["ur5" if model.name == "ur5e" and not profile.own_links else model.name]
+        return KinematicArm(Kinematics(links, profile.factory_seed), profile)
     found = entry_points(group=ARM_GROUP, name=options.arm)
     if not found:
         known = ", ".join(sorted({"kinematic", *entry_points(group=ARM_GROUP).names}))
@@ -75,8 +81,8 @@ def _make_arm(options: argparse.Namespace, model: RobotModel) -> Arm:
             f"no arm is called '{options.arm}'; installed are: {known}. "
             f"A package adds one as an entry point of the group {ARM_GROUP}"
         )
-    make: Callable[[int, Path | None], Arm] = next(iter(found)).load()
-    return make(model.rate_hz, options.scene_file)
+    make: Callable[[int, Path | None, Profile], Arm] = next(iter(found)).load()
+    return make(model.rate_hz, options.scene_file, profile)
 
 
 def _raise_priority() -> str:
@@ -111,6 +117,11 @@ def _parser() -> argparse.ArgumentParser:
         help="ur5 (CB3 controller 3.15, 125 Hz) or ur5e (e-Series controller 5.11, 500 Hz, with "
         "the arm of the ur5); --series cb3 and --series e-series are the old names. "
         "Default: %(default)s",
+    )
+    parser.add_argument(
+        "--profile",
+        default="lenient",
+        help=f"how strictly it behaves like a robot: {' or '.join(PROFILES)}. Default: %(default)s",
     )
     parser.add_argument(
         "--port-base",

@@ -9,9 +9,9 @@ from typing import Any
 from ur_emulator.arms import Arm
 from ur_emulator.constants import Ports, RobotModel, Service
 from ur_emulator.controller.controller import Controller
-from ur_emulator.controller.frames import compile_kinematics
 from ur_emulator.controller.output_variables import output_variables
 from ur_emulator.controller.safety_system import Delays
+from ur_emulator.profile import LENIENT, Profile
 from ur_emulator.protocols.connections import Connection, Network, Session
 from ur_emulator.protocols.control_api import ControlSession
 from ur_emulator.protocols.dashboard import DashboardSession
@@ -29,10 +29,16 @@ class EmulatedRobot:
     """A robot on its ports; `run` serves it."""
 
     def __init__(
-        self, address: str, ports: Ports, model: RobotModel, arm: Arm, delays: Delays
+        self,
+        address: str,
+        ports: Ports,
+        model: RobotModel,
+        arm: Arm,
+        delays: Delays,
+        profile: Profile = LENIENT,
     ) -> None:
         self.network = Network(address)
-        self.controller = Controller(model, arm, delays)
+        self.controller = Controller(model, arm, delays, profile)
         self._delays = delays
         activation_s = _GRIPPER_ACTIVATION_S * delays.unlock_s / Delays().unlock_s
         self._robotiq = RobotiqUnit(arm.gripper, activation_s)
@@ -43,7 +49,7 @@ class EmulatedRobot:
         self._lost_cycles = 0
         self._worst_late_s = 0.0
         self._declare(ports)
-        compile_kinematics()
+        arm.kinematics.compile()
         self.network.open()
 
     def run(self) -> None:

@@ -17,6 +17,12 @@ from ur_emulator.controller.registers import Registers
 FloatArray = NDArray[np.float64]
 
 READY, DONE = 1, 2
+# No length, angle, speed or time of a command is anywhere near this.
+_LARGEST_ARGUMENT = 1e6
+
+
+class NotFiniteError(ValueError):
+    """An argument that is no number, or beyond all reason."""
 
 
 class Command(enum.IntEnum):
@@ -29,6 +35,7 @@ class Command(enum.IntEnum):
     MOVE_L_FK = 4
     FORCE_MODE = 6
     FORCE_MODE_STOP = 7
+    ZERO_FT_SENSOR = 8
     SPEED_J = 9
     SPEED_L = 10
     SERVO_J = 11
@@ -107,13 +114,19 @@ class CommandRegisters:
         return self._registers.input_ints[self.offset + index]
 
     def argument(self, index: int) -> float:
-        """One number."""
-        return self._registers.input_doubles[self.offset + index]
+        """One number; raises NotFiniteError."""
+        return float(self.vector(index, 1)[0])
 
     def vector(self, first: int = 0, count: int = 6) -> FloatArray:
-        """Some numbers in a row, (count,)."""
+        """Some numbers in a row, (count,); raises NotFiniteError."""
         start = self.offset + first
-        return np.array(self._registers.input_doubles[start : start + count])
+        values = self._registers.input_doubles[start : start + count]
+        # Written this way round, because every comparison with NaN is false.
+        if not all(abs(value) <= _LARGEST_ARGUMENT for value in values):
+            raise NotFiniteError(
+                f"command {self.command} has the arguments {values}; they must be finite numbers"
+            )
+        return np.array(values)
 
     def publish(self, state: int) -> None:
         """Show READY or DONE."""

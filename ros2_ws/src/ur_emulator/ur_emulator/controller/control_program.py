@@ -21,6 +21,7 @@ from ur_emulator.controller.command_registers import (
     REAL_TIME_COMMANDS,
     Command,
     CommandRegisters,
+    NotFiniteError,
 )
 from ur_emulator.controller.host import Host
 from ur_emulator.controller.motions import (
@@ -37,6 +38,7 @@ from ur_emulator.controller.motions import (
 )
 from ur_emulator.controller.queries import Queries
 from ur_emulator.controller.script_text import PathMove
+from ur_emulator.mechanics.kinematics import NoSolutionError
 
 FloatArray = NDArray[np.float64]
 
@@ -83,9 +85,11 @@ class ControlProgram:
         self.watchdog_period_s: float | None = None
         self._unknown: set[int] = set()
         self._commands = {**Queries(host, self._registers).table(), **self._motion_commands()}
+        self._thread_begins_in_s = 0.0
+        self._begins_in_s = host.profile.script_late_s
         # One package carries all three: finished, ready, and (by the controller) playing.
         self._registers.signal_async(-1)
-        self._registers.publish(READY)
+        self._registers.publish(0 if self._begins_in_s > 0 else READY)
 
     @property
     def watchdog_register(self) -> int:
@@ -97,8 +101,13 @@ class ControlProgram:
         """The kind of motion that runs."""
         return self._thread
 
-    def cycle(self, period_s: float, speed_scale: float) -> bool:
+    def cycle(self, period_s: float, move_scale: float, stream_scale: float) -> bool:
         """Run one controller cycle; True when the program ends by itself.
+
+        Args:
+            period_s: of the controller.
+            move_scale: share of their speed at which moves run.
+            stream_scale: the same for servo and speed streams.
 
         Raises:
             ProgramError: conflicting motions, or a target that cannot be reached.
@@ -107,6 +116,12 @@ class ControlProgram:
         command = self._registers.command
         if command == Command.STOP_SCRIPT:
             return True
+        if self._begins_in_s > 0:
+            self._begins_in_s -= period_s
+            if self._begins_in_s <= 0:
+                self._registers.publish(READY)
+            return False
+        stream = isinstance(self._motion, (Servo, JointSpeed, ToolSpeed))
         try:
             if self._wait_for_clear:
                 if command == Command.NONE:
@@ -114,8 +129,8 @@ class ControlProgram:
                     self._registers.publish(READY)
             elif not self._busy and command != Command.NONE:
                 self._dispatch(command)
-            self._advance_motion(period_s, speed_scale)
-        except (MotionRefusedError, frames.NoSolutionError) as error:
+            self._advance_motion(period_s, stream_scale if stream else move_scale)
+        except (MotionRefusedError, NoSolutionError, NotFiniteError) as error:
             raise ProgramError(str(error)) from error
         return False
 
@@ -143,7 +158,7 @@ class ControlProgram:
             Command.MOVE_J_IK: lambda: self._move_joints(self._solve(vector())),
             Command.MOVE_L: lambda: self._move_line(frames.matrix_of(vector())),
             Command.MOVE_L_FK: lambda: self._move_line(
-                frames.base_from_tcp(vector(), host.target.flange_from_tcp)
+                host.target.kinematics.base_from_tcp(vector(), host.target.flange_from_tcp)
             ),
             Command.MOVE_PATH: self._run_path,
             Command.SERVO_J: lambda: self._servo(vector()),
@@ -170,7 +185,8 @@ class ControlProgram:
 
     def _advance_motion(self, period_s: float, speed_scale: float) -> None:
         target = self._host.target
-        if self._motion is None:
+        if self._motion is None or self._thread_begins_in_s > 0:
+            self._thread_begins_in_s -= period_s
             target.rest()
             return
         before = self._motion.done_moves if isinstance(self._motion, Path) else 0
@@ -206,7 +222,7 @@ class ControlProgram:
 
     def _move_line(self, goal: FloatArray) -> None:
         target = self._host.target
-        frames.solve(goal, target.flange_from_tcp, target.joints_rad)
+        target.solve(goal)
         speed, acceleration = self._registers.vector(6, 2)
         self._start_move(LinearMove(target, goal, speed, acceleration))
 
@@ -216,14 +232,16 @@ class ControlProgram:
         self._start_move(Path([_path_maker(move) for move in self._path_moves]))
 
     def _solve(self, pose: FloatArray) -> FloatArray:
-        target = self._host.target
-        return frames.solve(frames.matrix_of(pose), target.flange_from_tcp, target.joints_rad)
+        return self._host.target.solve(frames.matrix_of(pose))
 
     # Streams -------------------------------------------------------------------------------------
 
     def _servo(self, joints_rad: FloatArray) -> None:
         if self._thread is not Thread.SERVO:
-            self._start(Servo(), Thread.SERVO)
+            profile = self._host.profile
+            self._start(Servo(profile.servo_lag_factor, profile.servo_dead_time_s), Thread.SERVO)
+            # A thread of the script begins to move later than it is started.
+            self._thread_begins_in_s = profile.script_late_s
         if isinstance(self._motion, Servo):
             self._motion.set_target(joints_rad, self._registers.argument(9))
 
@@ -275,10 +293,10 @@ def _path_maker(move: PathMove) -> Callable[[TargetState], Motion]:
         pose = (
             frames.matrix_of(goal)
             if move.is_pose
-            else frames.base_from_tcp(goal, target.flange_from_tcp)
+            else target.kinematics.base_from_tcp(goal, target.flange_from_tcp)
         )
         if move.kind == "movej":
-            joints = frames.solve(pose, target.flange_from_tcp, target.joints_rad)
+            joints = target.solve(pose)
             return JointMove(target, joints, move.speed, move.acceleration)
         return LinearMove(target, pose, move.speed, move.acceleration)
 

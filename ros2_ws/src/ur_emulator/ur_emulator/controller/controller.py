@@ -9,9 +9,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from ur_emulator.arms import Arm
+from ur_emulator.arms import Arm, lagged
 from ur_emulator.constants import RobotModel, RuntimeState, SafetyMode
-from ur_emulator.controller import frames
 from ur_emulator.controller.control_program import ControlProgram, ProgramError, Thread
 from ur_emulator.controller.motions import JointSpeedError, Stop, TargetState
 from ur_emulator.controller.output_variables import tcp_variables
@@ -19,27 +18,28 @@ from ur_emulator.controller.recorder import Recorder
 from ur_emulator.controller.registers import Registers
 from ur_emulator.controller.safety_system import Delays, SafetySystem
 from ur_emulator.controller.script_text import Upload
+from ur_emulator.mechanics.force_estimate import ForceEstimate
+from ur_emulator.mechanics.kinematics import NoSolutionError
+from ur_emulator.profile import LENIENT, Profile
 
 FloatArray = NDArray[np.float64]
 
 _LOG = logging.getLogger(__name__)
 
-# Time from the last byte of an upload to the running program: lets the client's register clear,
-# which travels on another socket, arrive first.
-PROGRAM_START_DELAY_S = 0.03
-# Deceleration when a program ends: a guess on the cautious (long) side [rad/s2].
-PROGRAM_END_DECELERATION = 4.0
 # Category-0 stopping times of the UR5 at full speed and reach, as decelerations [rad/s2].
 STOP_DECELERATION = np.array([13.0, 6.0, 19.0, 19.0, 19.0, 19.0])
-# Measured TCP further from its target than this is a collision or an overload [m].
-COLLISION_LAG_M = 0.06
 
 
 class Controller:
     """State of one emulated robot; knows nothing of sockets."""
 
-    def __init__(self, model: RobotModel, arm: Arm, delays: Delays) -> None:
+    def __init__(
+        self, model: RobotModel, arm: Arm, delays: Delays, profile: Profile = LENIENT
+    ) -> None:
         self.model = model
+        self.profile = profile
+        self.force = ForceEstimate(profile)
+        self._stop_deceleration = STOP_DECELERATION * profile.protective_stop_scale
         self.arm = arm
         self.period_s = 1.0 / model.rate_hz
         self.recorder = Recorder()
@@ -50,8 +50,14 @@ class Controller:
     def boot(self, *, powered: bool) -> None:
         """Start from scratch, as after switching on; the arm stays where it is."""
         self.registers = Registers()
+        self.registers.speed_slider = self.profile.speed_slider
         self.safety = SafetySystem(self._delays, time.monotonic(), powered=powered)
-        self.target = TargetState(self.arm.joints_rad.copy(), self.arm.speeds_rad_s.copy())
+        self.target = TargetState(
+            self.arm.joints_rad.copy(),
+            self.arm.speeds_rad_s.copy(),
+            kinematics=self.arm.kinematics,
+        )
+        self._unhindered_rad = self.arm.joints_rad.copy()
         self.payload_kg = 0.0
         self.payload_cog_m = np.zeros(3)
         self.runtime_state = RuntimeState.STOPPED
@@ -59,7 +65,7 @@ class Controller:
         self.message: str | None = None
         self._program: ControlProgram | None = None
         # An arm that loses its power while it moves is stopped by its brakes.
-        self._stop_motion: Stop | None = Stop(self.target, joint_deceleration=STOP_DECELERATION)
+        self._stop_motion: Stop | None = self._stop(self._stop_deceleration)
         self._upload: tuple[float, Upload] | None = None
 
     # What the program uses (`Host`) -------------------------------------------------------------
@@ -78,15 +84,20 @@ class Controller:
         self.safety.protective_stop(time.monotonic())
         if self.runtime_state is RuntimeState.PLAYING:
             self.runtime_state = RuntimeState.PAUSED
-        self._stop_motion = Stop(self.target, joint_deceleration=STOP_DECELERATION)
+        self._stop_motion = self._stop(self._stop_deceleration)
+
+    def zero_force(self) -> None:
+        """Tare the force estimate; a CB3 arm has no sensor to tare."""
+        if self.model.is_e_series:
+            self.force.zero()
 
     def is_pose_safe(self, base_from_tcp: FloatArray) -> bool:
         """Reachable, and above the plane of the table."""
         if base_from_tcp[2, 3] < 0.0:
             return False
         try:
-            frames.solve(base_from_tcp, self.target.flange_from_tcp, self.target.joints_rad)
-        except frames.NoSolutionError:
+            self.target.solve(base_from_tcp)
+        except NoSolutionError:
             return False
         return True
 
@@ -96,7 +107,7 @@ class Controller:
         """Emergency stop pressed: decelerate, stop the program, cut power."""
         self._event("emergency stop")
         self.safety.emergency_stop(time.monotonic())
-        self._end_program("emergency stop", STOP_DECELERATION)
+        self._end_program("emergency stop", self._stop_deceleration)
 
     def release_emergency_stop(self) -> bool:
         """Emergency stop released; the arm stays without power."""
@@ -104,25 +115,28 @@ class Controller:
 
     def upload(self, upload: Upload) -> None:
         """Take a program text; it replaces a running program after the start delay."""
-        self._upload = (time.monotonic() + PROGRAM_START_DELAY_S, upload)
+        self._upload = (time.monotonic() + self.profile.program_start_s, upload)
 
     def stop_program(self) -> None:
         """Stop whatever runs, as the dashboard's "stop" does."""
         self._upload = None
         if self.runtime_state is not RuntimeState.STOPPED:
-            self._end_program("stopped by the dashboard", PROGRAM_END_DECELERATION)
+            self._end_program("stopped by the dashboard", self.profile.program_end_rad_s2)
 
     def pause_program(self) -> bool:
         """Pause a running program; False if none runs."""
         if self.runtime_state is not RuntimeState.PLAYING:
             return False
         self.runtime_state = RuntimeState.PAUSED
-        self._stop_motion = Stop(self.target, joint_deceleration=PROGRAM_END_DECELERATION)
+        self._stop_motion = self._stop(self.profile.program_end_rad_s2)
         return True
 
     def resume_program(self) -> bool:
         """Resume a paused program where it was; False if there is none."""
         if self.runtime_state is RuntimeState.PAUSED and self.safety.normal and self._program:
+            if self.profile.resume_keeps_target:
+                register = self._program.watchdog_register
+                self.registers.input_int_written_s[register] = time.monotonic()
             self.runtime_state = RuntimeState.PLAYING
             self._stop_motion = None
             return True
@@ -143,6 +157,7 @@ class Controller:
         if self.runtime_state is RuntimeState.PLAYING:
             return False
         self.arm.place(joints_rad)
+        self._unhindered_rad = joints_rad.copy()
         self.target.joints_rad = joints_rad.copy()
         self.target.rest()
         self._stop_motion = None
@@ -163,7 +178,12 @@ class Controller:
             self.target, self.period_s, 1.0
         ):
             self._stop_motion = None
+        self.arm.flange_from_tcp = self.target.flange_from_tcp
         self.arm.follow(self.target.joints_rad, self.target.speeds_rad_s, self.period_s)
+        self._unhindered_rad = lagged(
+            self._unhindered_rad, self.target.joints_rad, self.profile.joint_lag_s, self.period_s
+        )
+        self.force.advance(self.arm.contact_wrench, self.arm.joints_rad, self.period_s)
         self._stop_on_collision()
         self._record(now_s)
 
@@ -185,7 +205,7 @@ class Controller:
             self.registers.input_int_written_s[self._program.watchdog_register] = now_s
         else:
             self._event(f"unknown program '{upload.name or upload.text[:40]}' run as empty")
-            self._end_program("replaced by an unknown program", PROGRAM_END_DECELERATION)
+            self._end_program("replaced by an unknown program", self.profile.program_end_rad_s2)
             self.registers.output_ints[0] = 2
 
     def _settled_target(self) -> FloatArray:
@@ -200,39 +220,68 @@ class Controller:
         age_s = now_s - self.registers.input_int_written_s[program.watchdog_register]
         if program.watchdog_period_s is not None and age_s > program.watchdog_period_s:
             self._event(f"watchdog: no write for {age_s * 1e3:.0f} ms, program stopped")
-            self._end_program("RTDE watchdog", PROGRAM_END_DECELERATION)
+            self._end_program("RTDE watchdog", self.profile.program_end_rad_s2)
             return
         try:
-            ended = program.cycle(self.period_s, self.registers.speed_slider)
+            ended = program.cycle(self.period_s, self.move_scale, self.stream_scale)
         except ProgramError as error:
             self._event(f"program error: {error}")
             self.message = str(error)
-            self._end_program(str(error), PROGRAM_END_DECELERATION)
+            self._end_program(str(error), self.profile.program_end_rad_s2)
         except JointSpeedError as error:
             self.trigger_protective_stop(str(error))
         else:
             if ended:
-                self._end_program("requested by the client", PROGRAM_END_DECELERATION)
+                self._end_program("requested by the client", self.profile.program_end_rad_s2)
 
     def _end_program(self, cause: str, deceleration: float | FloatArray) -> None:
         self._program = None
         self.runtime_state = RuntimeState.STOPPED
-        self._stop_motion = Stop(self.target, joint_deceleration=deceleration)
+        self._stop_motion = self._stop(deceleration)
         _LOG.info("program ended: %s", cause)
 
     def _stop_on_collision(self) -> None:
-        if self.safety.safety_mode is not SafetyMode.NORMAL:
+        if not self.safety.moving_mode:
             return
-        tcp = self.target.flange_from_tcp
-        goal = frames.base_from_tcp(self.target.joints_rad, tcp)[:3, 3]
-        reached = frames.base_from_tcp(self.arm.joints_rad, tcp)[:3, 3]
+        tcp, kinematics = self.target.flange_from_tcp, self.arm.kinematics
+        goal = kinematics.base_from_tcp(self._unhindered_rad, tcp)[:3, 3]
+        reached = kinematics.base_from_tcp(self.arm.joints_rad, tcp)[:3, 3]
         lag_m = goal - reached
-        if float(np.linalg.norm(lag_m)) > COLLISION_LAG_M:
-            behind = ", ".join(f"{value * 1e3:.0f}" for value in lag_m)
-            self.trigger_protective_stop(f"collision: the arm is ({behind}) mm from its target")
-            self.target.joints_rad = self.arm.joints_rad.copy()
-            self.target.rest()
-            self._stop_motion = None
+        force_n = float(np.linalg.norm(self.force.filtered[:3]))
+        if float(np.linalg.norm(lag_m)) > self.profile.collision_lag_m:
+            behind = ", ".join(f"{value * 1e3:.1f}" for value in lag_m)
+            self._collide(f"collision: the arm is ({behind}) mm from its target")
+        elif force_n > self.profile.force_limit_n:
+            self._collide(f"collision: {force_n:.0f} N at the TCP")
+
+    def _collide(self, cause: str) -> None:
+        """Stop where the arm is: the brakes do not push on."""
+        self.trigger_protective_stop(cause)
+        self.target.joints_rad = self.arm.joints_rad.copy()
+        self._unhindered_rad = self.arm.joints_rad.copy()
+        self.target.rest()
+        self._stop_motion = None
+
+    def _stop(self, deceleration: float | FloatArray) -> Stop:
+        return Stop(self.target, joint_deceleration=deceleration)
+
+    @property
+    def limiter_scale(self) -> float:
+        """RTDE speed_scaling while a program plays: what the safety limits leave of the speed."""
+        reduced = self.safety.safety_mode is SafetyMode.REDUCED
+        return self.profile.reduced_speed_fraction if reduced else 1.0
+
+    @property
+    def move_scale(self) -> float:
+        """Share of their speed at which moves run now."""
+        slowed = 1.0 - self.registers.speed_slider * self.limiter_scale
+        return 1.0 - self.profile.move_slider_effect * slowed
+
+    @property
+    def stream_scale(self) -> float:
+        """The same for servo and speed streams."""
+        slowed = 1.0 - self.registers.speed_slider * self.limiter_scale
+        return 1.0 - self.profile.servo_slider_effect * slowed
 
     def _record(self, now_s: float) -> None:
         if not self.recorder.active:

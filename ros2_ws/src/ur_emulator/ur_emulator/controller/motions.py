@@ -9,6 +9,7 @@ conformance table says which is which).
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -17,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from ur_emulator.controller import frames
+from ur_emulator.mechanics.kinematics import Kinematics, NoSolutionError
+from ur_emulator.mechanics.links import LINKS
 
 FloatArray = NDArray[np.float64]
 
-JOINT_SPEED_LIMIT_RAD_S = math.pi
 # A servo target further away than this is a mistake of the sender.
 SERVO_JUMP_LIMIT_RAD = 0.6
 
@@ -41,6 +42,7 @@ class TargetState:
     joints_rad: FloatArray
     speeds_rad_s: FloatArray = field(default_factory=lambda: np.zeros(6))
     flange_from_tcp: FloatArray = field(default_factory=lambda: np.eye(4))
+    kinematics: Kinematics = field(default_factory=lambda: Kinematics(LINKS["ur5"]))
 
     def advance_to(self, joints_rad: FloatArray, period_s: float) -> None:
         """Set the next target; its speed follows by difference."""
@@ -58,7 +60,15 @@ class TargetState:
 
     def tcp(self) -> FloatArray:
         """base_from_tcp (4, 4) of the target joints."""
-        return frames.base_from_tcp(self.joints_rad, self.flange_from_tcp)
+        return self.kinematics.base_from_tcp(self.joints_rad, self.flange_from_tcp)
+
+    def jacobian(self) -> FloatArray:
+        """Jacobian (6, 6) of the TCP at the target joints."""
+        return self.kinematics.jacobian(self.joints_rad, self.flange_from_tcp)
+
+    def solve(self, base_from_tcp: FloatArray) -> FloatArray:
+        """Joints (6,) that bring the TCP to a pose, nearest to the target joints."""
+        return self.kinematics.solve(base_from_tcp, self.flange_from_tcp, self.joints_rad)
 
 
 class Motion(Protocol):
@@ -103,7 +113,8 @@ class JointMove:
     ) -> None:
         self._start, self._goal = target.joints_rad.copy(), goal_rad
         distance = float(np.abs(goal_rad - self._start).max())
-        self._profile = Trapezoid(distance, min(speed, JOINT_SPEED_LIMIT_RAD_S), acceleration)
+        limit = float(target.kinematics.speed_limits_rad_s.min())
+        self._profile = Trapezoid(distance, min(speed, limit), acceleration)
         self._time_s = 0.0
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
@@ -142,42 +153,68 @@ class LinearMove:
             self._start_rotation @ Rotation.from_rotvec(fraction * self._rotation).as_matrix()
         )
         try:
-            joints = frames.solve(pose, target.flange_from_tcp, target.joints_rad)
-        except frames.NoSolutionError as error:
+            joints = target.solve(pose)
+        except NoSolutionError as error:
             raise MotionRefusedError(f"movel: {error}") from error
         target.advance_to(joints, period_s)
         return fraction >= 1.0
 
 
 class Servo:
-    """servoj: the target joints follow the newest command with a lag of the look-ahead time."""
+    """servoj: the target joints follow the newest command with a lag of the look-ahead time.
 
-    def __init__(self) -> None:
+    A speed scale below 1 slows the stream: no joint moves faster than that share of the fastest
+    commanded speed since the target was last reached. The command runs ahead meanwhile, and the
+    arm creeps after it when the stream ends, as is reported of real arms.
+    """
+
+    def __init__(self, lag_factor: float = 1.0, dead_time_s: float = 0.0) -> None:
+        self._lag_factor, self._dead_time_s = lag_factor, dead_time_s
+        self._waiting: deque[tuple[float, FloatArray]] = deque()
         self._commanded_rad: FloatArray | None = None
         self._lookahead_s = 0.1
+        self._time_s = 0.0
+        self._changed_s = 0.0
+        self._fastest_rad_s = 0.0
 
     def set_target(self, joints_rad: FloatArray, lookahead_s: float) -> None:
         """Take a new servo target."""
-        self._commanded_rad, self._lookahead_s = joints_rad, max(lookahead_s, 0.03)
+        self._lookahead_s = max(lookahead_s, 0.03)
+        if self._waiting and np.array_equal(self._waiting[-1][1], joints_rad):
+            return
+        self._waiting.append((self._time_s + self._dead_time_s, joints_rad))
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
         """Advance by one cycle; raises JointSpeedError on a jump. Never ends by itself."""
-        del speed_scale  # servoj is not slowed by the speed slider
+        self._time_s += period_s
+        while self._waiting and self._waiting[0][0] <= self._time_s:
+            self._take(self._waiting.popleft()[1], period_s)
         if self._commanded_rad is None:
             return False
         error = self._commanded_rad - target.joints_rad
-        if float(np.abs(error).max()) > SERVO_JUMP_LIMIT_RAD:
-            raise JointSpeedError(
-                f"servo target {float(np.abs(error).max()):.2f} rad away from the joints"
-            )
-        fraction = 1.0 - math.exp(-period_s / self._lookahead_s)
-        step = np.clip(
-            fraction * error,
-            -JOINT_SPEED_LIMIT_RAD_S * period_s,
-            JOINT_SPEED_LIMIT_RAD_S * period_s,
-        )
+        largest = float(np.abs(error).max())
+        if largest > SERVO_JUMP_LIMIT_RAD:
+            raise JointSpeedError(f"servo target {largest:.2f} rad away from the joints")
+        if largest < 1e-5:
+            self._fastest_rad_s = 0.0
+        fraction = 1.0 - math.exp(-period_s / (self._lookahead_s * self._lag_factor))
+        limit = target.kinematics.speed_limits_rad_s * period_s
+        step = np.clip(fraction * error, -limit, limit)
+        if speed_scale < 1.0:
+            step = speed_scale * step
+            allowed = speed_scale * self._fastest_rad_s * period_s
+            step = step * min(1.0, allowed / max(float(np.abs(step).max()), 1e-12))
         target.advance_to(target.joints_rad + step, period_s)
         return False
+
+    def _take(self, joints_rad: FloatArray, period_s: float) -> None:
+        if self._commanded_rad is not None:
+            moved = float(np.abs(joints_rad - self._commanded_rad).max())
+            if moved > 0:
+                spacing_s = max(self._time_s - self._changed_s, period_s)
+                self._fastest_rad_s = max(self._fastest_rad_s, moved / spacing_s)
+                self._changed_s = self._time_s
+        self._commanded_rad = joints_rad
 
 
 class JointSpeed:
@@ -189,15 +226,13 @@ class JointSpeed:
 
     def set_target(self, speeds: FloatArray, acceleration: float) -> None:
         """Take a new speed target."""
-        self._commanded = np.clip(speeds, -JOINT_SPEED_LIMIT_RAD_S, JOINT_SPEED_LIMIT_RAD_S)
-        self._acceleration = acceleration
+        self._commanded, self._acceleration = speeds, acceleration
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
         """Advance by one cycle; never ends by itself."""
-        del speed_scale
-        target.coast(
-            ramp(target.speeds_rad_s, self._commanded, self._acceleration * period_s), period_s
-        )
+        limit = target.kinematics.speed_limits_rad_s
+        wanted = speed_scale * np.clip(self._commanded, -limit, limit)
+        target.coast(ramp(target.speeds_rad_s, wanted, self._acceleration * period_s), period_s)
         return False
 
 
@@ -206,9 +241,7 @@ class ToolSpeed:
 
     def __init__(self, target: TargetState) -> None:
         # Starts from the velocity the TCP has, so that a change of mode does not jump.
-        self._velocity = (
-            frames.jacobian(target.joints_rad, target.flange_from_tcp) @ target.speeds_rad_s
-        )
+        self._velocity = target.jacobian() @ target.speeds_rad_s
         self._commanded = np.zeros(6)
         self._acceleration = 0.25
 
@@ -218,14 +251,13 @@ class ToolSpeed:
 
     def advance(self, target: TargetState, period_s: float, speed_scale: float) -> bool:
         """Advance by one cycle; raises MotionRefusedError near a singularity."""
-        del speed_scale
-        self._velocity = ramp(self._velocity, self._commanded, self._acceleration * period_s)
-        jacobian = frames.jacobian(target.joints_rad, target.flange_from_tcp)
-        if abs(float(np.linalg.det(jacobian))) < 2e-3:
+        wanted = speed_scale * self._commanded
+        self._velocity = ramp(self._velocity, wanted, self._acceleration * period_s)
+        if target.kinematics.is_singular(target.joints_rad):
             raise MotionRefusedError("speedl: the arm is too close to a singularity")
-        speeds = np.linalg.solve(jacobian, self._velocity)
-        fastest = float(np.abs(speeds).max())
-        target.coast(speeds * min(1.0, JOINT_SPEED_LIMIT_RAD_S / max(fastest, 1e-9)), period_s)
+        speeds = np.linalg.solve(target.jacobian(), self._velocity)
+        share = float(np.max(np.abs(speeds) / target.kinematics.speed_limits_rad_s))
+        target.coast(speeds * min(1.0, 1.0 / max(share, 1e-9)), period_s)
         return False
 
 
@@ -247,7 +279,7 @@ class Stop:
         if joint_deceleration is not None:
             self._duration_s = float(np.max(np.abs(self._start) / joint_deceleration))
         elif tool_deceleration is not None:
-            velocity = frames.jacobian(target.joints_rad, target.flange_from_tcp) @ self._start
+            velocity = target.jacobian() @ self._start
             self._duration_s = float(np.linalg.norm(velocity[:3])) / tool_deceleration
             # A tool that only rotates still has to stop.
             self._duration_s = max(self._duration_s, float(np.abs(self._start).max()) / 40.0)

@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
 def tcp_variables(target: TargetState, arm: Arm) -> dict[str, list[float]]:
     """Target and measured TCP: pose (6,) and speed (6,) in the controller's base."""
-    tcp = target.flange_from_tcp
+    tcp, kinematics = target.flange_from_tcp, target.kinematics
+    measured = kinematics.base_from_tcp(arm.joints_rad, tcp)
     return {
-        "actual_TCP_pose": frames.pose_of(frames.base_from_tcp(arm.joints_rad, tcp)).tolist(),
-        "actual_TCP_speed": (frames.jacobian(arm.joints_rad, tcp) @ arm.speeds_rad_s).tolist(),
+        "actual_TCP_pose": frames.pose_of(measured).tolist(),
+        "actual_TCP_speed": (kinematics.jacobian(arm.joints_rad, tcp) @ arm.speeds_rad_s).tolist(),
         "target_TCP_pose": frames.pose_of(target.tcp()).tolist(),
-        "target_TCP_speed": (
-            frames.jacobian(target.joints_rad, tcp) @ target.speeds_rad_s
-        ).tolist(),
+        "target_TCP_speed": (target.jacobian() @ target.speeds_rad_s).tolist(),
     }
 
 
@@ -53,11 +52,11 @@ def output_variables(controller: Controller) -> dict[str, Any]:
         actual_current=zero6,
         actual_moment=zero6,
         joint_control_output=zero6,
-        actual_TCP_force=zero6,
+        actual_TCP_force=controller.force.wrench.tolist(),
         joint_temperatures=[30.0] * 6,
         actual_joint_voltage=[48.0] * 6,
         payload_inertia=zero6,
-        ft_raw_wrench=zero6,
+        ft_raw_wrench=controller.force.wrench.tolist(),
         actual_tool_accelerometer=[0.0, 0.0, -9.81],
         payload_cog=controller.payload_cog_m.tolist(),
         payload=controller.payload_kg,
@@ -72,7 +71,8 @@ def output_variables(controller: Controller) -> dict[str, Any]:
         output_bit_registers0_to_31=0,
         output_bit_registers32_to_63=0,
         actual_execution_time=0.0,
-        speed_scaling=controller.registers.speed_slider if playing else 0.0,
+        # The slider is not part of it: drivers multiply the two.
+        speed_scaling=controller.limiter_scale if playing else 0.0,
         target_speed_fraction=controller.registers.speed_slider,
         actual_momentum=0.0,
         actual_main_voltage=48.0,

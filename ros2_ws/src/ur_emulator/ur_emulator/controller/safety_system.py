@@ -35,13 +35,44 @@ class SafetySystem:
         self._delays = delays
         self.robot_mode = RobotMode.RUNNING if powered else RobotMode.POWER_OFF
         self.safety_mode = SafetyMode.NORMAL
+        self._reduced = False
         self._stopped_since_s = now_s
         self._pending: tuple[float, RobotMode] | None = None
 
     @property
     def normal(self) -> bool:
         """Whether motion is allowed."""
-        return self.safety_mode is SafetyMode.NORMAL and self.robot_mode is RobotMode.RUNNING
+        return self.moving_mode and self.robot_mode is RobotMode.RUNNING
+
+    @property
+    def moving_mode(self) -> bool:
+        """Whether the safety mode is one in which the arm may move: normal or reduced."""
+        return self.safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED)
+
+    @property
+    def released_mode(self) -> SafetyMode:
+        """The mode after a stop has been released."""
+        return SafetyMode.REDUCED if self._reduced else SafetyMode.NORMAL
+
+    def set_reduced(self, on: bool) -> None:
+        """A safety input or plane switches reduced mode; takes effect at once or after a stop."""
+        self._reduced = on
+        if self.moving_mode:
+            self.safety_mode = self.released_mode
+
+    def violate(self, now_s: float) -> None:
+        """A limit of the safety configuration is broken: power off, safety must be restarted."""
+        if self.safety_mode is not SafetyMode.ROBOT_EMERGENCY_STOP:
+            self.safety_mode = SafetyMode.VIOLATION
+            self._pending = (now_s + self._delays.power_off_s, RobotMode.POWER_OFF)
+
+    def restart(self) -> str:
+        """Dashboard answer to "restart safety": clears a violation, the arm has no power."""
+        if self.safety_mode is SafetyMode.VIOLATION:
+            self.safety_mode = self.released_mode
+            self.robot_mode = RobotMode.POWER_OFF
+            self._pending = None
+        return "Restarting safety"
 
     @property
     def status_bits(self) -> int:
@@ -56,7 +87,7 @@ class SafetySystem:
 
     def protective_stop(self, now_s: float) -> None:
         """A protective stop happens (ignored while an emergency stop is active)."""
-        if self.safety_mode is SafetyMode.NORMAL:
+        if self.moving_mode:
             self.safety_mode = SafetyMode.PROTECTIVE_STOP
             self._stopped_since_s = now_s
 
@@ -70,7 +101,7 @@ class SafetySystem:
         """The emergency stop is released; False if it was not pressed."""
         if self.safety_mode is not SafetyMode.ROBOT_EMERGENCY_STOP:
             return False
-        self.safety_mode = SafetyMode.NORMAL
+        self.safety_mode = self.released_mode
         self.robot_mode = RobotMode.POWER_OFF
         self._pending = None
         return True
@@ -81,12 +112,12 @@ class SafetySystem:
             return "Protective stop releasing"
         if now_s - self._stopped_since_s < self._delays.unlock_s:
             return "Cannot unlock protective stop until 5s after occurrence"
-        self.safety_mode = SafetyMode.NORMAL
+        self.safety_mode = self.released_mode
         return "Protective stop releasing"
 
     def power_on(self, now_s: float) -> str:
         """Dashboard answer to "power on"."""
-        if self.safety_mode is SafetyMode.NORMAL and self.robot_mode is RobotMode.POWER_OFF:
+        if self.moving_mode and self.robot_mode is RobotMode.POWER_OFF:
             self.robot_mode = RobotMode.POWER_ON
             self._pending = (now_s + self._delays.power_on_s, RobotMode.IDLE)
         return "Powering on"
@@ -99,7 +130,7 @@ class SafetySystem:
 
     def release_brakes(self, now_s: float) -> str:
         """Dashboard answer to "brake release"; powers on first if need be, as the robot does."""
-        if self.safety_mode is not SafetyMode.NORMAL or self.robot_mode is RobotMode.RUNNING:
+        if not self.moving_mode or self.robot_mode is RobotMode.RUNNING:
             return "Brake releasing"
         if self._pending is not None and self._pending[1] is RobotMode.RUNNING:
             return "Brake releasing"  # already under way

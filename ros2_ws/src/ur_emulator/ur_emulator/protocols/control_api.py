@@ -111,7 +111,7 @@ class ControlSession:
             "servoing": controller.servoing,
             "actual_q": controller.arm.joints_rad.tolist(),
             "actual_tcp": frames.pose_of(
-                frames.base_from_tcp(controller.arm.joints_rad, tcp)
+                controller.arm.kinematics.base_from_tcp(controller.arm.joints_rad, tcp)
             ).tolist(),
             "joint_speed_rad_s": float(np.abs(controller.arm.speeds_rad_s).max()),
             "payload_kg": controller.payload_kg,
@@ -141,10 +141,11 @@ class ControlSession:
         """Move the measured TCP along base_link axes, as a person does in freedrive."""
         controller = self._robot.controller
         tcp = controller.target.flange_from_tcp
-        pose = frames.base_from_tcp(controller.arm.joints_rad, tcp)
+        kinematics = controller.arm.kinematics
+        pose = kinematics.base_from_tcp(controller.arm.joints_rad, tcp)
         x, y, z = (float(value) for value in dxyz_m)
         pose[:3, 3] += (-x, -y, z)
-        joints = frames.solve(pose, tcp, controller.arm.joints_rad)
+        joints = kinematics.solve(pose, tcp, controller.arm.joints_rad)
         return {"moved": controller.move_in_freedrive(joints)}
 
 
