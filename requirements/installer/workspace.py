@@ -15,8 +15,8 @@ from .python_env import identity_of
 
 MANIFESTS = ("package.xml", "CMakeLists.txt", "setup.py", "setup.cfg", "pyproject.toml")
 INTERFACES = (".msg", ".srv", ".action")
-# Symlinked folders: a new file needs a build, an edit does not.
-DATA = ("launch", "config", "resource")
+# Symlinked folders (and models): a new file needs a build, an edit does not.
+DATA = ("launch", "config", "resource", "results")
 # A path entry instead of an import hook: the folder `launch` that many a ROS package puts on the
 # path would come before the hook and hide the package `launch`.
 EDITABLE = ("--config-settings", "editable_mode=compat")
@@ -25,8 +25,13 @@ BUILT_BY = ".environment"
 
 def package_roots(layout: Layout, profile: Profile) -> list[Path]:
     """Folders in which colcon looks for packages."""
-    fixtures = [layout.root / "tests" / "fixtures"] if profile is Profile.FULL else []
-    return [root for root in [layout.workspace / "src", *fixtures] if root.is_dir()]
+    roots = [layout.workspace / "src", layout.root / "models", layout.root / "calibration"]
+    if profile is Profile.FULL:
+        roots += [layout.root / "training", layout.root / "tests" / "fixtures"]
+    if not identity_of(layout).get("ros_prefix"):
+        # Message packages that PyPI lacks; a real ROS brings its own.
+        roots.append(layout.workspace / "pip_ros2" / "interfaces")
+    return [root for root in roots if root.is_dir()]
 
 
 def find_packages(layout: Layout, profile: Profile) -> dict[str, Path]:
@@ -49,6 +54,7 @@ def _build_inputs(package: Path) -> Iterator[str | Path]:
     for path in sorted(package.rglob("*")):
         if path.name in MANIFESTS or path.suffix in INTERFACES:
             yield from (str(path.relative_to(package)), path)
+    yield from sorted(str(path.relative_to(package)) for path in package.glob("*/contract.json"))
     for folder in DATA:
         files = (package / folder).rglob("*.*")
         yield from sorted(str(path.relative_to(package)) for path in files if path.suffix != ".pyc")
@@ -99,6 +105,11 @@ def build_workspace(
         for name, value in digests.items()
         if done.get(name) != value or not (layout.workspace / "install" / name).is_dir()
     ]
+    for name in changed:
+        if (packages[name] / "setup.py").is_file():
+            # Links to files that are gone would fail the build.
+            for folder in ("build", "install"):
+                shutil.rmtree(layout.workspace / folder / name, ignore_errors=True)
     if "equi_interfaces" in changed:
         changed = list(packages)
     stamps.write_atomically(record, {name: done[name] for name in done if name not in changed})

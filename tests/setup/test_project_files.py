@@ -14,11 +14,14 @@ from architecture import file_ends, licence_lines, sizes
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = (ROOT / "VERSION").read_text().strip()
+PACKAGE_FOLDERS = [
+    *sorted((ROOT / "ros2_ws/src").iterdir()),
+    *(ROOT / name for name in ("training", "calibration", "models")),
+]
 MANIFESTS = sorted(
     [
-        *(ROOT / "ros2_ws/src").glob("*/package.xml"),
-        *(ROOT / "ros2_ws/src").glob("*/setup.py"),
-        *(ROOT / folder / "pyproject.toml" for folder in ("training", "calibration")),
+        *(path for folder in PACKAGE_FOLDERS for path in folder.glob("package.xml")),
+        *(path for folder in PACKAGE_FOLDERS for path in folder.glob("setup.py")),
         ROOT / "ros2_ws/pip_ros2/pyproject.toml",
         ROOT / "CITATION.cff",
     ]

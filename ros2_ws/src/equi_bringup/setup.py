@@ -9,7 +9,8 @@ setup(
     name=package_name,
     version="0.1.0",
     description="Launch files, cells and view settings of the whole system.",
-    maintainer="equi-rl-ur5 maintainers",
+    author="The equi-rl-ur5 authors",
+    maintainer="The equi-rl-ur5 authors",
     maintainer_email="maintainers@example.com",
     license="MIT",
     packages=find_packages(exclude=["test"]),
@@ -22,7 +23,11 @@ setup(
         (f"share/{package_name}/config", glob("launch/config/*")),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["equi_core", "equi_ros", "pyyaml"],
+    install_requires=[
+        "equi_core",
+        "equi_ros",
+    ],
+    extras_require={"test": ["pytest"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
 )

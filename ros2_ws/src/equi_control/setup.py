@@ -7,7 +7,8 @@ setup(
     name=package_name,
     version="0.1.0",
     description="UR5 and 2F-85 driver: checked servo streaming over RTDE that fails safe.",
-    maintainer="equi-rl-ur5 maintainers",
+    author="The equi-rl-ur5 authors",
+    maintainer="The equi-rl-ur5 authors",
     maintainer_email="maintainers@example.com",
     license="MIT",
     packages=find_packages(exclude=["test"]),
@@ -17,7 +18,14 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["numpy", "scipy", "rich", "ur_rtde", "equi_core", "equi_ros"],
+    install_requires=[
+        "equi_core",
+        "equi_ros",
+        "numpy",
+        "scipy",
+        "ur_rtde",
+    ],
+    extras_require={"test": ["pytest"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={

@@ -10,7 +10,8 @@ setup(
         "ROS-free core shared by training and robot: geometry, policy contract, observation, "
         "action, safety."
     ),
-    maintainer="equi-rl-ur5 maintainers",
+    author="The equi-rl-ur5 authors",
+    maintainer="The equi-rl-ur5 authors",
     maintainer_email="maintainers@example.com",
     license="MIT",
     packages=find_packages(exclude=["test"]),
@@ -20,7 +21,17 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["numpy", "scipy", "numba", "rich", "ruckig", "jinja2", "imageio-ffmpeg"],
+    install_requires=[
+        "imageio-ffmpeg",
+        "jinja2",
+        "numba",
+        "numpy",
+        "pyyaml",
+        "rich",
+        "ruckig",
+        "scipy",
+    ],
+    extras_require={"test": ["pytest"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={"console_scripts": ["equi-bench = equi_core.bench:main"]},

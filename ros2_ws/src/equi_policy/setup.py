@@ -9,7 +9,8 @@ setup(
     name=package_name,
     version="0.1.0",
     description="Runs an exported recurrent policy in plain PyTorch with explicit state.",
-    maintainer="equi-rl-ur5 maintainers",
+    author="The equi-rl-ur5 authors",
+    maintainer="The equi-rl-ur5 authors",
     maintainer_email="maintainers@example.com",
     license="MIT",
     packages=find_packages(exclude=["test"]),
@@ -31,6 +32,7 @@ setup(
         "safetensors",
         "torch",
     ],
+    extras_require={"test": ["pytest"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={

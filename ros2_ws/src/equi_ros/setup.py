@@ -7,7 +7,8 @@ setup(
     name=package_name,
     version="0.1.0",
     description="ROS plumbing shared by all nodes: QoS profiles, node main, stamps, diagnostics.",
-    maintainer="equi-rl-ur5 maintainers",
+    author="The equi-rl-ur5 authors",
+    maintainer="The equi-rl-ur5 authors",
     maintainer_email="maintainers@example.com",
     license="MIT",
     packages=find_packages(exclude=["test"]),
@@ -17,7 +18,15 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["equi_core"],
+    install_requires=[
+        "equi_core",
+    ],
+    extras_require={"test": ["pytest"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
+    entry_points={
+        "console_scripts": [
+            "lifecycle_manager_node = equi_ros.lifecycle.lifecycle_manager_node:main",
+        ],
+    },
 )
