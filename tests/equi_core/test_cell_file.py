@@ -52,6 +52,7 @@ def test_a_node_gets_the_shared_block_then_its_own_and_then_what_the_caller_sets
         "cell": "a",
         "robot_ip": "10.0.0.1",
         "cameras": ["cam"],
+        "simulated": True,
         "cam.topic": "a/points",
         "cam.serial": "1",
         "geometry.task_x_m": 0.0,

@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from equi_calibration.board.board import BoardSpec
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.errors import DatasetError, ForeignImagesError
+from equi_core.array_file import ArrayFileError, read_arrays
+from equi_core.plain_data import PlainDataError, read_json
 
 FloatArray = NDArray[np.float64]
 
@@ -113,9 +115,8 @@ class Dataset:
         """Points (N, 3) of a scene in the cloud's optical frame [m]."""
         path = self.folder / scene.clouds[camera]
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                points = np.asarray(archive["points_m"], dtype=np.float64)
-        except (OSError, ValueError, KeyError) as error:
+            points = np.asarray(read_arrays(path, ("points_m",))["points_m"], dtype=np.float64)
+        except (ArrayFileError, TypeError, ValueError) as error:
             raise DatasetError(f"{path} cannot be read as a cloud: {error}") from error
         if points.ndim != 2 or points.shape[1] != 3:
             raise DatasetError(f"{path} holds an array of shape {points.shape}, not (N, 3)")
@@ -141,9 +142,9 @@ def load_dataset(folder: Path) -> Dataset:
             "run 'equi-calibrate collect' (or 'simulate') again"
         )
     try:
-        content = json.loads(index.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{index} is damaged: {error}") from error
+        content = read_json(index)
+    except PlainDataError as error:
+        raise DatasetError(f"{index} is damaged: it {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DatasetError(f"{index} is not a calibration dataset")
     if content.get("version") != VERSION:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.errors import DatasetError
 from equi_calibration.solve.accuracy import radius_95
+from equi_core.plain_data import PlainDataError, read_json
 
 FloatArray = NDArray[np.float64]
 
@@ -128,7 +129,7 @@ class Solution:
         if not path.is_file():
             raise DatasetError(f"no {FILE_NAME} in {folder}; run 'equi-calibrate solve' first")
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             stated = content.pop("sha256", None)
             if content.get("format") != _FORMAT or stated != _digest(content):
                 raise DatasetError(
@@ -142,13 +143,9 @@ class Solution:
             }
             content["tcp_from_board"] = np.array(content["tcp_from_board"], dtype=np.float64)
             return cls(**content)
-        except (
-            json.JSONDecodeError,
-            UnicodeDecodeError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ) as error:
+        except DatasetError:
+            raise
+        except (PlainDataError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise DatasetError(f"{path} is damaged: {error}") from error
 
 

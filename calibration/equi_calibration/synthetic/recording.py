@@ -16,6 +16,7 @@ from equi_calibration.collect.poses import plan_poses
 from equi_calibration.collect.session import Progress, add_scene, collect_dataset
 from equi_calibration.errors import DatasetError
 from equi_calibration.synthetic.cell import GroundTruth, Imperfections, SimulatedCell
+from equi_core.plain_data import PlainDataError, read_json
 
 FloatArray = NDArray[np.float64]
 
@@ -66,8 +67,11 @@ def read_ground_truth(folder: Path) -> GroundTruth:
     path = folder / TRUTH_FILE
     if not path.is_file():
         raise DatasetError(f"no {TRUTH_FILE} in {folder}: the truth of a real dataset is unknown")
-    content = json.loads(path.read_text(encoding="utf-8"))
-    return GroundTruth(
-        {name: np.array(pose) for name, pose in content["base_from_camera"].items()},
-        np.array(content["tcp_from_board"]),
-    )
+    try:
+        content = read_json(path)
+        return GroundTruth(
+            {name: np.array(pose) for name, pose in content["base_from_camera"].items()},
+            np.array(content["tcp_from_board"]),
+        )
+    except (PlainDataError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DatasetError(f"{path} is damaged: {error}") from error

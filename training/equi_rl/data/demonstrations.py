@@ -12,12 +12,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_core.array_file import ArrayFileError, read_arrays
 from equi_core.contract import ContractError, PolicyContract
+from equi_core.plain_data import PlainDataError, parse_json
 from equi_rl.data.atomic_file import atomic_file
 from equi_rl.data.episode import pack_depth, unpack_depth
 from equi_rl.envs import HiddenPropertyEnv
@@ -105,11 +106,12 @@ class DemoSet:
         if not path.is_file():
             raise DemoError(f"{path} does not exist; make it with 'equi-demos record'")
         try:
-            with np.load(path, allow_pickle=False) as file:
-                meta = json.loads(file["meta"].tobytes().decode())
-                columns = {name: file[name] for name in _ARRAYS}
-        except (KeyError, ValueError, OSError, BadZipFile) as error:
-            raise DemoError(f"{path} is not a demonstration file ({error})") from error
+            columns = read_arrays(path, ("meta", *_ARRAYS))
+            meta = parse_json(columns.pop("meta").tobytes().decode())
+        except (ArrayFileError, PlainDataError, UnicodeDecodeError) as error:
+            raise DemoError(f"{path} is not a demonstration file: {error}") from error
+        if not isinstance(meta, dict):
+            raise DemoError(f"{path} is not a demonstration file: it says nothing of itself")
         if meta.get("format_version") != FORMAT_VERSION:
             raise DemoError(
                 f"{path} has format version {meta.get('format_version')}; this code reads "
@@ -119,6 +121,7 @@ class DemoSet:
             contract = PolicyContract.from_json(json.dumps(meta["contract"]))
         except (KeyError, ContractError) as error:
             raise DemoError(f"{path} carries no usable contract ({error})") from error
+        _require_arrays(path, columns)
         return cls(contract, tuple(_split(columns)))
 
 
@@ -161,6 +164,26 @@ def play_demo(env: HiddenPropertyEnv, expert: Expert, seed: int, first: int | No
         movable_first=movable_first,
         seed=seed,
     )
+
+
+def _require_arrays(path: Path, columns: dict[str, NDArray[np.generic]]) -> None:
+    """Every array of the kind and the dimensions that `save` wrote."""
+    dimensions = {"depth": 3, "action": 2, "requested": 2}
+    episodes = len(columns["length"]) if columns["length"].ndim == 1 else -1
+    for name, kind in _ARRAYS.items():
+        array = columns[name]
+        if array.dtype != np.dtype(kind) or array.ndim != dimensions.get(name, 1):
+            raise DemoError(
+                f"{path}: array '{name}' is {array.dtype} {array.shape}; it must be "
+                f"{np.dtype(kind)} with {dimensions.get(name, 1)} dimensions"
+            )
+        if name in ("terminated", "truncated", "success", "movable_first", "seed"):
+            if len(array) != episodes:
+                raise DemoError(f"{path}: {len(array)} values of '{name}', {episodes} episodes")
+        elif array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise DemoError(f"{path}: array '{name}' holds a number that is not finite")
+    if (columns["length"].astype(np.int64) < 1).any():  # type: ignore[operator]
+        raise DemoError(f"{path}: an episode has no step")
 
 
 def _split(columns: dict[str, NDArray[np.generic]]) -> Sequence[Demo]:

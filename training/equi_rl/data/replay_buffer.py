@@ -9,8 +9,6 @@ may still need them.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_core.array_file import read_arrays
 from equi_rl.data.atomic_file import atomic_file
 from equi_rl.data.episode import Episode, ReplayError
 
@@ -176,29 +175,21 @@ def _index(path: Path) -> int:
 
 def _read(path: Path) -> Episode:
     try:
-        with np.load(path, allow_pickle=False) as data:
-            requested, executed = _actions(path, data)
-            return Episode(
-                depth=data["depth"],
-                holding=data["holding"],
-                requested_action=requested,
-                executed_action=executed,
-                reward=data["reward"],
-                expert_action=data["expert_action"],
-                terminated=bool(data["flags"][0]),
-                is_demonstration=bool(data["flags"][1]),
-            )
+        data = read_arrays(path)
+        requested, executed = _actions(path, data)
+        return Episode(
+            depth=data["depth"],
+            holding=data["holding"],
+            requested_action=requested,
+            executed_action=executed,
+            reward=data["reward"],
+            expert_action=data["expert_action"],
+            terminated=bool(data["flags"][0]),
+            is_demonstration=bool(data["flags"][1]),
+        )
     except ReplayError:
         raise
-    except (
-        OSError,
-        EOFError,
-        KeyError,
-        ValueError,
-        IndexError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except (LookupError, TypeError, ValueError) as error:  # ArrayFileError is a ValueError
         raise ReplayError(f"{path} is not a stored episode: {error}") from error
 
 

@@ -23,6 +23,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from equi_core.contract import ContractError, PolicyContract
+from equi_core.plain_data import PlainDataError, parse_json
 from equi_rl.data.atomic_file import write_atomically
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.networks import Actor, Critic
@@ -161,9 +162,9 @@ def restore_parameters(module: nn.Module, tensors: Mapping[str, Tensor], prefix:
 
 def _read_description(path: Path) -> dict[str, Any]:
     try:
-        description = json.loads(_read(path))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{path.name} is not JSON: {error}") from error
+        description = parse_json(_read(path).decode("utf-8"))
+    except (PlainDataError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{path.name}: {error}") from error
     if not isinstance(description, dict) or description.get("format") != CHECKPOINT_FORMAT:
         found = description.get("format") if isinstance(description, dict) else description
         raise CheckpointError(f"{path.name}: format = {found!r}; this reads {CHECKPOINT_FORMAT}")

@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from equi_core.plain_data import PlainDataError, read_json
 from equi_core.statistics import SuccessRate
+from equi_core.strict_fields import FieldError, read_fields
 from equi_rl.data.atomic_file import write_atomically
 from equi_rl.training.rollout import EpisodeOutcome
 
@@ -88,15 +90,15 @@ class Evaluation:
         """Read what `save` wrote."""
         path = folder / RESULT_FILE
         try:
-            content: dict[str, Any] = json.loads(path.read_text())
+            content: dict[str, Any] = read_json(path)
             return cls(
                 content["task"],
                 content["weights"],
                 content["first_seed"],
                 content["randomised"],
-                tuple(EpisodeOutcome(**episode) for episode in content["episodes"]),
+                tuple(read_fields(EpisodeOutcome, episode) for episode in content["episodes"]),
             )
-        except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        except (KeyError, TypeError, PlainDataError, FieldError) as error:
             raise EvaluationError(
                 f"{path} is not a result of equi-evaluate ({error}); run equi-evaluate again"
             ) from error

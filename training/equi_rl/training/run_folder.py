@@ -25,6 +25,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from equi_core.plain_data import PlainDataError, parse_json, read_json
 from equi_rl.data.atomic_file import write_atomically
 from equi_rl.training.code_version import code_version
 from equi_rl.training.renames import current_settings, flatten
@@ -106,8 +107,8 @@ class RunFolder:
         try:
             with safe_open(str(self._checkpoint), framework="numpy") as file:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                state = json.loads(file.metadata()[_STATE_KEY])
-        except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+                state = parse_json(file.metadata()[_STATE_KEY])
+        except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise RunFolderError(
                 f"{self._checkpoint} is not a checkpoint of this program ({error});"
                 " delete the folder to start over"
@@ -154,9 +155,11 @@ class RunFolder:
 
     def _read_json(self, path: Path) -> dict[str, Any]:
         try:
-            content: dict[str, Any] = json.loads(path.read_text())
-        except (OSError, json.JSONDecodeError) as error:
-            raise RunFolderError(f"cannot read {path}: {error}; is this a run folder?") from error
+            content = read_json(path)
+        except PlainDataError as error:
+            raise RunFolderError(f"{path} {error}; is this a run folder?") from error
+        if not isinstance(content, dict):
+            raise RunFolderError(f"{path} holds no named values; is this a run folder?")
         return content
 
     def _require_format(self, wanted: int) -> None:

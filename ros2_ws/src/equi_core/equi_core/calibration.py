@@ -25,12 +25,15 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from equi_core import geometry as geo
+from equi_core.plain_data import PlainDataError, read_yaml
 from equi_core.strict_fields import FieldError, plain_fields, read_fields
 
 FORMAT_VERSION = 1
 FILE_NAME = "calibration.yaml"
 
 _UNIT_TOLERANCE = 1e-3
+_LONGEST_VALID_DAYS = 36_525.0
+"""A century: that of a simulated cell does not expire."""
 
 
 class CalibrationError(ValueError):
@@ -160,8 +163,11 @@ class CellCalibration:
         names = [camera.name for camera in self.cameras]
         if not names or len(set(names)) != len(names):
             raise CalibrationFormatError(f"cameras {names} must be at least one, each named once")
-        if not (math.isfinite(self.valid_for_days) and self.valid_for_days > 0):
-            raise CalibrationFormatError(f"valid_for_days is {self.valid_for_days}; it must be > 0")
+        if not 0 < self.valid_for_days <= _LONGEST_VALID_DAYS:
+            raise CalibrationFormatError(
+                f"valid_for_days is {self.valid_for_days}; it must be above 0 and at most "
+                f"{_LONGEST_VALID_DAYS:g}"
+            )
         if self.passed == bool(self.problems):
             raise CalibrationFormatError(
                 f"passed is {self.passed} with problems {list(self.problems)}; "
@@ -169,7 +175,7 @@ class CellCalibration:
             )
         for residual in ("cross_camera_mm", "table_plane_mm"):
             _require_residual(residual, getattr(self, residual))
-        _ = self.created
+        _ = self.expires
 
     @property
     def created(self) -> datetime:
@@ -185,7 +191,12 @@ class CellCalibration:
     @property
     def expires(self) -> datetime:
         """When it stops being usable."""
-        return self.created + timedelta(days=self.valid_for_days)
+        try:
+            return self.created + timedelta(days=self.valid_for_days)
+        except OverflowError as error:
+            raise CalibrationFormatError(
+                f"created_utc is {self.created_utc!r}; no calendar goes so far"
+            ) from error
 
     def camera(self, name: str) -> CameraCalibration:
         """The camera of that name."""
@@ -276,9 +287,9 @@ class CellCalibration:
                 f"no calibration at {file}; run 'equi-calibrate collect', 'solve' and 'check'"
             )
         try:
-            data = yaml.safe_load(file.read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise CalibrationFormatError(f"{file} is not YAML: {error}") from error
+            data = read_yaml(file)
+        except PlainDataError as error:
+            raise CalibrationFormatError(f"{file} {error}") from error
         if not isinstance(data, dict):
             raise CalibrationFormatError(f"{file} holds {type(data).__name__}, not named fields")
         stated = data.pop("content_sha256", None)

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from equi_core.cell_geometry import CellGeometry, GeometryRangeError
+from equi_core.plain_data import PlainDataError, read_yaml
 from equi_core.strict_fields import FieldError, read_fields
 
 NODES = (
@@ -154,9 +153,9 @@ def _read_blocks(path: Path) -> dict[str, Mapping[str, Any]]:
         known = f" (there are: {', '.join(near)})" if near else ""
         raise CellFileError(f"no cell file {path}{known}")
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise CellFileError(f"{path} is not YAML: {error}") from error
+        data = read_yaml(path)
+    except PlainDataError as error:
+        raise CellFileError(f"{path} {error}") from error
     if not isinstance(data, dict):
         raise CellFileError(f"{path} must hold blocks '<node>: {_KEY}:'")
     if isinstance(data.get(_SHARED), str) or _RENAMED.keys() & data.keys():

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from equi_core.plain_data import PlainDataError, parse_json, read_json
+from equi_core.strict_fields import FieldError, read_fields
+
 RESULTS_FILE = "results.jsonl"
 SETTINGS_FILE = "settings.json"
 
@@ -53,7 +56,7 @@ class ResultStore:
         path = folder / SETTINGS_FILE
         wanted = json.loads(json.dumps(dict(settings)))
         if path.exists():
-            _require_same(wanted, json.loads(path.read_text(encoding="utf-8")), folder)
+            _require_same(wanted, load_settings(folder), folder)
         else:
             partial = path.with_name(path.name + ".partial")
             partial.write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
@@ -75,22 +78,40 @@ def load_results(folder: Path) -> list[EpisodeResult]:
     path = folder / RESULTS_FILE
     if not path.exists():
         return []
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
+    try:
+        # Bytes: a torn last line may end in the middle of a character.
+        data = path.read_bytes()
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be read: {error.strerror}") from error
+    *lines, torn = data.split(b"\n")
     results = []
-    whole_bytes = 0
     for number, line in enumerate(lines, start=1):
         try:
-            results.append(EpisodeResult(**json.loads(line)))
-            whole_bytes += len(line.encode()) + 1
-        except (json.JSONDecodeError, TypeError) as error:
-            if number == len(lines) and not text.endswith("\n"):
-                # The process died while writing: take the torn line away and go on from there.
-                with path.open("r+b") as file:
-                    file.truncate(whole_bytes)
-                break
+            results.append(_read_result(line))
+        except (PlainDataError, FieldError, UnicodeDecodeError) as error:
             raise ResultsError(f"{path}, line {number}: {error}") from error
+    if torn:
+        try:
+            results.append(_read_result(torn))
+        except (PlainDataError, FieldError, UnicodeDecodeError):
+            # The process died while writing: take the torn line away and go on from there.
+            with path.open("r+b") as file:
+                file.truncate(len(data) - len(torn))
     return results
+
+
+def _read_result(line: bytes) -> EpisodeResult:
+    data = parse_json(line.decode("utf-8"))
+    if isinstance(data, dict):
+        # Older results lack what was added since.
+        data = {"record": "", "invalid": False, "latencies_ms": {}, **data}
+    result = read_fields(EpisodeResult, data)
+    for stage, quantiles in result.latencies_ms.items():
+        if not isinstance(quantiles, dict) or not all(
+            isinstance(value, (int, float)) for value in quantiles.values()
+        ):
+            raise FieldError(f"latencies_ms.{stage}", "must hold named numbers")
+    return result
 
 
 def load_settings(folder: Path) -> dict[str, Any]:
@@ -98,7 +119,12 @@ def load_settings(folder: Path) -> dict[str, Any]:
     path = folder / SETTINGS_FILE
     if not path.exists():
         raise ResultsError(f"{folder} holds no evaluation (no {SETTINGS_FILE})")
-    settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        settings = read_json(path)
+    except PlainDataError as error:
+        raise ResultsError(f"{path} {error}") from error
+    if not isinstance(settings, dict):
+        raise ResultsError(f"{path} holds {type(settings).__name__}, not named settings")
     return settings
 
 
