@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from equi_core.cell_file import find_project_root
+from equi_core.locations.find import NotFoundError, find_model
 from equi_core.scene_seeds import TEST_SEED
 from equi_evaluation.results import load_results
 
@@ -38,16 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; 0 if every episode was run, whatever its outcome."""
     options = _parse(arguments)
     console = Console()
-    root = find_project_root(Path(__file__))
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = options.output or root / "runs" / "demo" / f"{options.task}-{stamp}"
+    folder = options.output or Path("runs", "demo") / f"{options.task}-{stamp}"
     folder.mkdir(parents=True, exist_ok=True)
-    model = options.model or root / "models" / options.task
-    driver = "policy" if (model / "contract.json").is_file() else "expert"
+    model = _model(options)
+    driver = "expert" if model is None else "policy"
     environment = demo_environment()
-    who = f"the trained policy in models/{model.name}"
-    if driver == "expert":
-        who = f"the scripted EXPERT (no trained policy at models/{options.task})"
+    who = f"the trained policy in {model}"
+    if model is None:
+        who = f"the scripted EXPERT (no trained policy for {options.task} was found)"
     console.print(f"[bold]{options.task}[/] in the simulated cell, driven by {who}")
     domain = environment["ROS_DOMAIN_ID"]
     console.print(f"ROS domain {domain}: `export ROS_DOMAIN_ID={domain}` to look at its topics")
@@ -61,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"task:={options.task}",
         f"seed:={options.seed}",
     ]
-    if options.model is not None:
-        command.append(f"model:={options.model.resolve()}")
+    if model is not None:
+        command.append(f"model:={model.resolve()}")
     with log.open("w", encoding="utf-8") as file:
         launch = subprocess.Popen(
             command,
@@ -107,11 +106,24 @@ def demo_environment() -> dict[str, str]:
     return {**os.environ, "ROS_DOMAIN_ID": str(domain)}
 
 
-def _evaluation(options: argparse.Namespace, folder: Path, driver: str, model: Path) -> list[str]:
+def _model(options: argparse.Namespace) -> Path | None:
+    """The policy's folder; None if none is given and none is installed for the task."""
+    if options.model is not None:
+        return Path(options.model)
+    try:
+        return find_model(options.task)
+    except NotFoundError:
+        return None
+
+
+def _evaluation(
+    options: argparse.Namespace, folder: Path, driver: str, model: Path | None
+) -> list[str]:
     return [
-        sys.executable,
-        "-m",
-        "equi_evaluation.evaluate_node",
+        "ros2",
+        "run",
+        "equi_evaluation",
+        "evaluate",
         "--episodes",
         str(options.episodes),
         "--seed",
@@ -121,7 +133,7 @@ def _evaluation(options: argparse.Namespace, folder: Path, driver: str, model: P
         "--driven-by",
         driver,
         "--model",
-        str(model) if driver == "policy" else "",
+        "" if model is None else str(model),
         "--ground-truth",
         "--any-order",
         "--record",

@@ -31,7 +31,7 @@ from equi_calibration.solve.clouds import examine_dataset
 from equi_calibration.solve.solver import solve_dataset
 from equi_calibration.synthetic.cell import Imperfections, SimulatedCell
 from equi_calibration.synthetic.recording import make_dataset
-from equi_core.cell_file import find_project_root
+from equi_core.locations.find import find_cell_file
 from equi_rl.envs import make_env
 from equi_system_tests.studies.fused_camera import (
     CalibratedCamera,
@@ -68,7 +68,7 @@ def run(options: list[str]) -> dict[str, object]:
     parser.add_argument("--scenes", type=int, default=20, help="fused images per cell; 0: none")
     parser.add_argument("--cell", type=Path, default=None, help="cell file; the simulated cell's")
     parsed = parser.parse_args(options)
-    path = parsed.cell or find_project_root(Path(__file__)) / "launch" / "cells" / "sim.yaml"
+    path = parsed.cell or find_cell_file("sim")
     cell = load_cell(path)
     seeds = range(parsed.first_seed, parsed.first_seed + parsed.seeds)
     results = {

@@ -27,7 +27,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from equi_cell_sim.camera_model import CameraRig, Miscalibration
-from equi_core.cell_file import find_project_root
+from equi_core.locations.find import find_model
 from equi_core.observation.image import ObservationError
 from equi_core.statistics import SuccessRate
 from equi_rl.envs import make_env
@@ -191,7 +191,7 @@ def _parse(options: list[str]) -> argparse.Namespace:
     parser.add_argument("--levels-mm", type=float, nargs="+", default=[0, 2, 5, 10, 20])
     parser.add_argument("--episodes", type=int, default=50)
     parser.add_argument("--scenes", type=int, default=20, help="for the error of the image")
-    parser.add_argument("--policy", type=Path, default=None, help="folder; models/block_picking")
+    parser.add_argument("--policy", type=Path, default=None, help="folder; the installed model")
     parser.add_argument(
         "--expert", action="store_true", help="the scripted expert on the fused image, no policy"
     )
@@ -200,5 +200,5 @@ def _parse(options: list[str]) -> argparse.Namespace:
     if parsed.episodes < 1 or parsed.scenes < 1 or min(parsed.levels_mm) < 0:
         parser.error("--episodes and --scenes must be at least 1, --levels-mm not negative")
     if parsed.policy is None:
-        parsed.policy = find_project_root(Path(__file__)) / "models" / TASK
+        parsed.policy = find_model(TASK)
     return parsed
