@@ -8,6 +8,7 @@ PROFILE ?= full
 PYTHON ?=
 ARGS ?=
 TASK ?= block_picking
+EQUI_FUZZ_CASES ?= 10000
 
 # Runs a command in the environment that `source env.sh` gives.
 IN_ENV := . ./env.sh &&
@@ -21,7 +22,7 @@ TESTS = $(shell find tests -name '*.py' -not -path 'tests/fixtures/*/*' -not -na
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow check types format bench faults graph sizes lock doctor clean ready
+.PHONY: help setup demo test test-slow fuzz check types format bench faults graph sizes lock doctor clean ready
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
@@ -39,10 +40,13 @@ demo: ready ## watch a policy at work in the simulated cell (TASK=drawer_opening
 	@$(IN_ENV) python -m equi_evaluation.demo --task $(TASK) $(ARGS)
 
 test: ready ## run the tests (ARGS="-k name" for some of them)
-	@$(IN_ENV) pytest -m 'not slow and not hardware' $(ARGS)
+	@$(IN_ENV) pytest -m 'not slow and not fuzz and not hardware' $(ARGS)
 
 test-slow: ready ## run the long tests
-	@$(IN_ENV) pytest -m 'slow and not hardware' $(ARGS)
+	@$(IN_ENV) pytest -m 'slow and not fuzz and not hardware' $(ARGS)
+
+fuzz: ready ## mutated files and messages: 10,000 cases per parser (EQUI_FUZZ_CASES=n for others)
+	@$(IN_ENV) EQUI_FUZZ_CASES=$(EQUI_FUZZ_CASES) pytest -m 'fuzz and not hardware' $(ARGS)
 
 check: ready ## check format, lint, spelling and types, of the tests too
 	@$(IN_ENV) ruff format --check . && ruff check . && codespell && $(MAKE) --no-print-directory types

@@ -31,6 +31,8 @@ from equi_core.strict_fields import FieldError, plain_fields, read_fields
 FORMAT_VERSION = 1
 FILE_NAME = "calibration.yaml"
 
+ANY_SERIAL = "any"
+"""In place of a serial number: the device is not checked."""
 _UNIT_TOLERANCE = 1e-3
 _LONGEST_VALID_DAYS = 36_525.0
 """A century: that of a simulated cell does not expire."""
@@ -223,7 +225,8 @@ class CellCalibration:
             cameras: names that perception will fuse; each must be calibrated.
             cell: name of the cell at hand; a calibration of another cell is foreign.
             now: present time; the machine's clock by default.
-            serials: serial numbers of the connected devices by camera name, where known.
+            serials: serial numbers of the connected devices by camera name; `any` is not
+                checked, an empty one is refused. None: nothing is known of the devices.
         """
         if cell is not None and cell != self.cell:
             raise CalibrationRefusedError(
@@ -243,8 +246,13 @@ class CellCalibration:
             )
         for name in cameras:
             expected = self.camera(name).serial
-            connected = (serials or {}).get(name, expected)
-            if connected != expected:
+            connected = expected if serials is None else serials.get(name, "")
+            if not connected:
+                raise CalibrationRefusedError(
+                    f"camera '{name}' has no serial number in the cell file; write the one on its "
+                    f"label ({expected} was calibrated), or 'any' to go without the check"
+                )
+            if connected not in (expected, ANY_SERIAL):
                 raise CalibrationRefusedError(
                     f"camera '{name}' has serial {connected}, but {expected} was calibrated; "
                     "swap the cameras back or calibrate again"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from equi_core.cell_ceilings import loosened_too_far
 from equi_core.cell_geometry import CellGeometry, GeometryRangeError
 from equi_core.plain_data import PlainDataError, read_yaml
 from equi_core.strict_fields import FieldError, read_fields
@@ -58,7 +59,7 @@ class CellCamera:
     topic: str
     """Its point clouds."""
     serial: str
-    """Serial number on the device's label; empty: not checked."""
+    """Serial number on the device's label; `any`: not checked; empty: perception refuses."""
     position_m: tuple[float, float, float]
     """Optical centre in base_link by tape measure [m]; the simulated camera stands there."""
     target_m: tuple[float, float, float]
@@ -127,6 +128,8 @@ class CellFile:
         try:
             names = data.get("cameras")
             names = names if isinstance(names, list) else []
+            if any(not isinstance(name, str) for name in names) or len(set(names)) != len(names):
+                raise FieldError(f"{_SHARED}.cameras", "must be different names")
             cameras = {
                 str(name): read_fields(CellCamera, data.pop(name, None), f"{_SHARED}.{name}")
                 for name in names
@@ -143,6 +146,9 @@ class CellFile:
         if not shared.name or not cameras:
             raise CellFileError(f"{path}: '{_SHARED}' must have a name and at least one camera")
         _refuse_moved(path, blocks)
+        flat = {node: _dotted(block) for node, block in blocks.items()}
+        for problem in loosened_too_far(flat, simulated=shared.simulated):
+            raise CellFileError(f"{path}: {problem}; correct the file")
         return cls(path, shared.name, shared.simulated, shared.robot_ip, cameras, geometry, blocks)
 
 

@@ -93,6 +93,16 @@ def _named_anew(observation: ReceivedObservation, policy: Any) -> ReceivedObserv
 def _events(record: Path) -> Iterator[tuple[str, Any]]:
     if not record.is_file():
         raise ReplayError(f"no record at {record}")
+    try:
+        yield from _messages(record)
+    except Exception as error:  # damage ends in a dozen kinds of errors of three libraries
+        reason = " ".join(str(error).split())[:200]
+        raise ReplayError(
+            f"{record} is damaged, cut off or not an MCAP record ({type(error).__name__}: {reason})"
+        ) from error
+
+
+def _messages(record: Path) -> Iterator[tuple[str, Any]]:
     with record.open("rb") as file:
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
         for _, channel, _, message in reader.iter_decoded_messages(
@@ -118,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     try:
         steps = replay(parsed.record, DeployedPolicy.load(parsed.model))
-    except (ReplayError, PolicyError, ContractError) as error:
+    except ValueError as error:  # record, model or contract
         sys.stderr.write(f"{error}\n")
         return 2
     different = [step for step in steps if not step.equal]
