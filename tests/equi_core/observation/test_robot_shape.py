@@ -49,9 +49,9 @@ def surface_points(joints, opening, eye, target) -> np.ndarray:
     return geo.transform_points(pose, points)
 
 
-def count_dropped(points, joints, opening, margin_m=0.006) -> int:
+def count_dropped(points, joints, opening, margin_m=0.006, task_from_tcp=None) -> int:
     """How many points the fusion takes for the robot's."""
-    volume = robot_volume(joints, opening, ImageSpec(), margin_m)
+    volume = robot_volume(joints, opening, ImageSpec(), margin_m, None, task_from_tcp)
     fused = fuse_clouds(
         [CameraCloud(points.astype(np.float32), np.eye(4))],
         (0.0, 0.0, 0.5),
@@ -100,3 +100,56 @@ def test_the_volume_stays_close_to_the_arm():
     joints = joints_for_pose((0.5, 0.0, 0.1), 0.0)
     beside = np.array([[0.5, 0.037 + 0.03, 0.25], [0.5, 0.011 + 0.03, 0.12], [0.6, 0.0, 0.1]])
     assert count_dropped(beside, joints, 1.0) == 0
+
+
+KNUCKLE_END_M = (0.0745, 0.098)
+"""The widest place of an open 2F-85 (149 mm over all, data sheet), and its distance from the flange
+(its published models), in the plane of the fingers [m]."""
+
+
+def gripper_points(task_from_tcp, opening=1.0) -> np.ndarray:
+    """Points on the outside of an open 2F-85: palm, knuckles, outer fingers and fingers."""
+    along = []
+    for side in (-1.0, 1.0):
+        along += [(side * 0.0306, 0.055), (side * 0.062, 0.0508), (side * 0.068, 0.098)]
+        along += [(side * KNUCKLE_END_M[0], KNUCKLE_END_M[1])]
+        along += [(side * (0.0425 + 0.011), z) for z in (0.10, 0.13, 0.16, 0.172)]
+        along += [(side * 0.030, 0.03), (side * 0.045, 0.08)]
+    points = np.array([(x, y, z) for x, z in along for y in (-0.010, 0.0, 0.010)])
+    flange = task_from_tcp @ geo.pose_matrix((0.0, 0.0, -0.169), np.eye(3))
+    return geo.transform_points(flange, points)
+
+
+def test_the_open_gripper_is_covered_to_its_knuckles():
+    pose = geo.top_down_pose((0.5, 0.0, 0.1), 0.6)
+    joints = joints_for_pose((0.5, 0.0, 0.1), 0.6)
+    points = gripper_points(pose)
+    assert count_dropped(points, joints, 1.0) == len(points)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_arm_that_is_5_mm_off_its_nominal_kinematics_is_covered_all_the_same(seed):
+    """The joints say one thing, the controller's own kinematics another; the latter is right."""
+    rng = np.random.default_rng(seed)
+    direction = rng.normal(size=3)
+    deviation_m = 0.005 * direction / np.linalg.norm(direction)
+    nominal_m, yaw = rng.uniform((0.35, -0.15, 0.05), (0.65, 0.15, 0.2)), rng.uniform(-1, 1)
+    joints = joints_for_pose(tuple(nominal_m), yaw)
+    measured = geo.top_down_pose(nominal_m + deviation_m, yaw)
+
+    gripper = gripper_points(measured)
+    above = np.add(nominal_m, (0.0, 0.0, 0.2))
+    wrist = surface_points(joints, 1.0, (0.6, 0.9, 0.6), above)
+    near = np.linalg.norm(wrist - above, axis=1) < 0.12
+    arm = wrist[near] + deviation_m  # wrist and gripper move with the TCP
+    points = np.concatenate([gripper, arm])
+    assert len(arm) > 100
+    assert count_dropped(points, joints, 1.0, task_from_tcp=measured) == len(points)
+
+
+def test_what_is_held_stays_visible_beside_knuckles_and_deviation():
+    pose = geo.top_down_pose((0.5, 0.0, 0.1), 0.0)
+    joints = joints_for_pose((0.503, 0.002, 0.097), 0.0)
+    offsets = np.linspace(-0.018, 0.018, 9)
+    top = np.array([[0.5 + x, y, 0.125] for x in offsets for y in offsets])
+    assert count_dropped(top, joints, 0.05 / 0.085, task_from_tcp=pose) == 0

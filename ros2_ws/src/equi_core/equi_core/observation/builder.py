@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_core import geometry as geo
 from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import ImageSpec
 from equi_core.observation.height_repair import drop_spikes, fill_holes
@@ -52,6 +53,16 @@ class RobotPose:
     yaw_rad: float
     opening: float
     holding: bool
+    quaternion_xyzw: tuple[float, float, float, float] | None = None
+    """Measured orientation of the TCP in the task frame; None: it points straight down."""
+
+    @property
+    def task_from_tcp(self) -> NDArray[np.float64]:
+        """Measured pose (4, 4) of the TCP."""
+        if self.quaternion_xyzw is None:
+            return geo.top_down_pose(self.tcp_position_m, self.yaw_rad)
+        rotation = geo.quaternion_xyzw_to_matrix(self.quaternion_xyzw)
+        return geo.pose_matrix(self.tcp_position_m, rotation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +137,12 @@ class ObservationBuilder:
         image, config = self.image, self.config
         begin = time.perf_counter()
         volume = robot_volume(
-            robot.joints_rad, robot.opening, image, config.robot_margin_m, self._geometry
+            robot.joints_rad,
+            robot.opening,
+            image,
+            config.robot_margin_m,
+            self._geometry,
+            robot.task_from_tcp,
         )
         clouds = [
             CameraCloud(points[name], task_from_points)
