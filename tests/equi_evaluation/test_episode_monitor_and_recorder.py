@@ -73,39 +73,50 @@ def test_what_was_stopped_by_hand_or_never_began_says_nothing_about_the_policy(o
 @pytest.fixture
 def record(monkeypatch) -> EpisodeRecorder:
     monkeypatch.setattr(episode_recorder, "definition_of", lambda name: "uint32 n")
-    types = {"count": "p/msg/Count", "state": "p/msg/Count"}
-    return EpisodeRecorder(types, {"state": 100 * MILLISECOND})
+    monkeypatch.setattr(episode_recorder, "type_hash_of", lambda name: "")
+    types = {name: "p/msg/Count" for name in ("/count", "/state", "/notice")}
+    return EpisodeRecorder(types, {"/state": 100 * MILLISECOND}, latched={"/notice": 1})
 
 
 def test_only_what_comes_during_an_episode_is_recorded(record, tmp_path):
-    record.write("count", ONE, 1)
-    record.start(tmp_path / "e.mcap")
-    record.write("count", ONE, 2)
+    record.write("/count", ONE, 1)
+    record.start(tmp_path / "e")
+    record.write("/count", ONE, 2)
     record.end({"outcome": "SUCCEEDED"})
-    record.write("count", ONE, 3)
-    assert [item.log_time_ns for item in read_recording(tmp_path / "e.mcap")] == [2]
-    assert read_metadata(tmp_path / "e.mcap") == {"episode": {"outcome": "SUCCEEDED"}}
+    record.write("/count", ONE, 3)
+    assert [item.log_time_ns for item in read_recording(tmp_path / "e")] == [2]
+    assert read_metadata(tmp_path / "e") == {"episode": {"outcome": "SUCCEEDED"}}
 
 
 def test_a_topic_with_a_period_is_thinned_out_and_the_others_are_not(record, tmp_path):
-    record.start(tmp_path / "e.mcap")
+    record.start(tmp_path / "e")
     for at_ms in (1000, 1040, 1099, 1100, 1140):
-        record.write("state", ONE, at_ms * MILLISECOND)
-        record.write("count", ONE, at_ms * MILLISECOND)
+        record.write("/state", ONE, at_ms * MILLISECOND)
+        record.write("/count", ONE, at_ms * MILLISECOND)
     record.end({})
     times_ms = [
-        item.log_time_ns // MILLISECOND for item in read_recording(tmp_path / "e.mcap", ["state"])
+        item.log_time_ns // MILLISECOND for item in read_recording(tmp_path / "e", ["state"])
     ]
     assert times_ms == [1000, 1100]
-    assert len(list(read_recording(tmp_path / "e.mcap", ["count"]))) == 5
+    assert len(list(read_recording(tmp_path / "e", ["count"]))) == 5
+
+
+def test_what_was_latched_before_an_episode_begins_its_record(record, tmp_path):
+    two = ONE[:4] + bytes([2, 0, 0, 0])
+    record.write("/notice", ONE, 1)
+    record.write("/notice", two, 2)
+    record.start(tmp_path / "e", now_ns=7)
+    record.end({})
+    [kept] = read_recording(tmp_path / "e")
+    assert (kept.topic, kept.log_time_ns, kept.message.n) == ("notice", 7, 2)
 
 
 def test_ending_a_record_twice_does_no_harm(record, tmp_path):
-    record.start(tmp_path / "e.mcap")
+    record.start(tmp_path / "e")
     record.end({"outcome": "SUCCEEDED"})
     record.end({"outcome": "interrupted"})
     assert not record.is_open
-    assert read_metadata(tmp_path / "e.mcap")["episode"]["outcome"] == "SUCCEEDED"
+    assert read_metadata(tmp_path / "e")["episode"]["outcome"] == "SUCCEEDED"
 
 
 def test_the_padding_of_an_images_rows_is_left_out():

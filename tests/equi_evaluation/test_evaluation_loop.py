@@ -135,7 +135,7 @@ def test_each_record_is_named_after_its_episode_and_says_how_it_ended(tmp_path):
     runner = ScriptedRunner("STEP_LIMIT")
     run(tmp_path, runner, "--episodes", "1", "--task", "t", "--record", "--videos", "0")
     (record,) = runner.records
-    assert record == f"{runner.asked[0][0]}.mcap"
+    assert record == runner.asked[0][0]
     assert runner.notes == [{"seed": "0", "outcome": "STEP_LIMIT", "reason": "why"}]
     assert load_results(tmp_path)[0].record == record
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from mcap_ros2._dynamic import generate_dynamic, serialize_dynamic
 
+from equi_evaluation.bag.writer import BagWriter
 from equi_evaluation.episode_video import filmstrip, load_frames, write_video
 from equi_evaluation.recording import (
-    McapRecorder,
     RecordingError,
     full_definition,
     read_metadata,
@@ -52,7 +52,7 @@ def coded(name: str, definition: str, values: dict) -> bytes:
 
 
 def record(path, steps=3):
-    with McapRecorder(path) as recorder:
+    with BagWriter(path) as recorder:
         recorder.add_topic("observation", "p/msg/Observation", OBSERVATION)
         recorder.add_topic("delta_command", "p/msg/Command", COMMAND)
         for step in range(steps):
@@ -85,7 +85,7 @@ def record(path, steps=3):
 
 
 def test_a_record_gives_back_the_messages_in_order(tmp_path):
-    path = record(tmp_path / "e.mcap")
+    path = record(tmp_path / "e")
     messages = list(read_recording(path))
     assert [m.topic for m in messages] == ["observation", "delta_command"] * 3
     assert [m.message.step_index for m in messages] == [0, 0, 1, 1, 2, 2]
@@ -95,7 +95,7 @@ def test_a_record_gives_back_the_messages_in_order(tmp_path):
 
 def test_an_unannounced_topic_and_a_missing_record_are_refused(tmp_path):
     with (
-        McapRecorder(tmp_path / "a.mcap") as recorder,
+        BagWriter(tmp_path / "a") as recorder,
         pytest.raises(RecordingError, match="other"),
     ):
         recorder.write("other", b"", 0)
@@ -120,7 +120,7 @@ def test_a_definition_brings_all_that_it_contains_once():
 
 
 def test_filmstrip_and_video_are_made_of_a_recording(tmp_path):
-    frames = load_frames(record(tmp_path / "e.mcap"))
+    frames = load_frames(record(tmp_path / "e"))
     assert len(frames.observations) == 3
     strip = filmstrip(frames)
     assert strip is not None
@@ -133,7 +133,7 @@ def test_filmstrip_and_video_are_made_of_a_recording(tmp_path):
 
 
 def test_a_recording_without_observations_makes_no_video(tmp_path):
-    frames = load_frames(record(tmp_path / "e.mcap", steps=0))
+    frames = load_frames(record(tmp_path / "e", steps=0))
     assert write_video(frames, "title", tmp_path / "e.mp4") is None
     assert filmstrip(frames) is None
 
@@ -141,7 +141,7 @@ def test_a_recording_without_observations_makes_no_video(tmp_path):
 def test_the_report_is_one_file_and_shows_the_metrics(tmp_path):
     settings = {"task": "block_picking", "cell": "sim", "driven_by": "expert"}
     store = ResultStore(tmp_path, {**settings, "episodes": 4, "seed": 0, "balanced": False})
-    record(tmp_path / "e0.mcap")
+    record(tmp_path / "e0")
     for number in range(4):
         good = number != 1
         store.add(
@@ -155,7 +155,7 @@ def test_the_report_is_one_file_and_shows_the_metrics(tmp_path):
                 "movable",
                 9,
                 12.0,
-                record="e0.mcap" if number == 0 else "",
+                record="e0" if number == 0 else "",
                 latencies_ms={"policy: inference": {"p50": 2.0, "p99": 4.0}},
             )
         )

@@ -7,15 +7,17 @@ Between episodes nothing is recorded, and a topic that comes too often is thinne
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_evaluation.message_definitions import definition_of
-from equi_evaluation.recording import McapRecorder
+from equi_evaluation.bag.metadata import OfferedQos
+from equi_evaluation.bag.writer import BagWriter
+from equi_evaluation.message_definitions import definition_of, type_hash_of
 
 _JPEG_QUALITY = 85
 
@@ -25,34 +27,75 @@ class ImageFormatError(ValueError):
 
 
 class EpisodeRecorder:
-    """An MCAP file while an episode runs, nothing in between."""
+    """A bag while an episode runs, nothing in between."""
 
-    def __init__(self, types: Mapping[str, str], periods_ns: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        types: Mapping[str, str],
+        periods_ns: Mapping[str, int],
+        *,
+        latched: Mapping[str, int] | None = None,
+        namespace: str = "/",
+    ) -> None:
         """Nothing is opened yet.
 
         Args:
-            types: topic -> package/msg/Name of everything that may be written.
+            types: full topic name -> package/msg/Name of everything that may be written.
             periods_ns: topic -> shortest time between two of its messages [ns].
+            latched: topic -> how many of its messages from before an episode belong to it too.
+            namespace: in which the topics are.
         """
         self._types = dict(types)
         self._periods_ns = dict(periods_ns)
+        self._namespace = namespace
+        self._kept: dict[str, deque[bytes]] = {
+            topic: deque(maxlen=count) for topic, count in (latched or {}).items() if count
+        }
         self._last_ns: dict[str, int] = {}
-        self._recorder: McapRecorder | None = None
+        self._recorder: BagWriter | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether an episode is being recorded."""
         return self._recorder is not None
 
-    def start(self, path: Path) -> None:
-        """Open the recording of an episode."""
-        recorder = McapRecorder(path)
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Everything that may be written."""
+        return tuple(self._types)
+
+    def start(
+        self,
+        folder: Path,
+        qos: Mapping[str, Sequence[OfferedQos]] | None = None,
+        now_ns: int = 0,
+    ) -> None:
+        """Open the bag of an episode.
+
+        Args:
+            folder: must not exist yet.
+            qos: topic -> what its publishers offer now.
+            now_ns: time of the messages that were latched before [ns].
+        """
+        recorder = BagWriter(folder, self._namespace)
         for topic, type_name in self._types.items():
-            recorder.add_topic(topic, type_name, definition_of(type_name))
+            recorder.add_topic(
+                topic,
+                type_name,
+                definition_of(type_name),
+                type_hash=type_hash_of(type_name),
+                qos=(qos or {}).get(topic, ()),
+            )
+        for topic, messages in self._kept.items():
+            for data in messages:
+                recorder.write(topic, data, now_ns)
         self._recorder = recorder
 
     def write(self, topic: str, data: bytes, now_ns: int) -> None:
         """Keep a serialised message, if an episode runs and the topic's period has passed."""
+        kept = self._kept.get(topic)
+        if kept is not None and data not in kept:
+            kept.append(data)
         period_ns = self._periods_ns.get(topic)
         if period_ns is not None:
             if now_ns - self._last_ns.get(topic, 0) < period_ns:

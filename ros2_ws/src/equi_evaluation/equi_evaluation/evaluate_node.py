@@ -21,7 +21,7 @@ import array
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,18 +29,12 @@ from typing import Any
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from equi_interfaces.action import RunEpisode
-from equi_interfaces.msg import (
-    DeltaCommand,
-    ExecutedCommand,
-    Observation,
-    PerceptionStatus,
-    RobotState,
-    SafetyStatus,
-)
+from equi_interfaces.msg import PerceptionStatus
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 from rclpy.utilities import remove_ros_args
 from rich.console import Console
@@ -48,6 +42,13 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from equi_evaluation.bag.ros_topics import (
+    RecordedTopic,
+    offered_qos,
+    periods_ns,
+    recorded_topics,
+    type_name_of,
+)
 from equi_evaluation.episode_monitor import EpisodeMonitor
 from equi_evaluation.episode_recorder import (
     EpisodeRecorder,
@@ -76,16 +77,7 @@ _OUTCOMES = {
         "REFUSED",
     )
 }
-_RECORDED: dict[str, tuple[Any, QoSProfile]] = {
-    "observation": (Observation, qos.RECORDED),
-    "delta_command": (DeltaCommand, qos.RECORDED),
-    "executed_command": (ExecutedCommand, qos.RECORDED),
-    "robot_state": (RobotState, qos.ROBOT_STATE),
-    "safety_status": (SafetyStatus, qos.LATCHED),
-    "perception_status": (PerceptionStatus, qos.LATCHED),
-    "diagnostics": (DiagnosticArray, qos.RECORDED),
-}
-_PERIODS_NS = {"robot_state": 100_000_000}
+_ANSWER_TIMEOUT_S = 2.0
 _STOP_TIMEOUT_S = 3.0
 """Longest wait for an episode to stop: below the 5 s after which a launch insists."""
 
@@ -102,33 +94,48 @@ class EvaluateNode(Node):
         self._shutdown = shutdown
         self._success_declared = threading.Event()
         self._monitor = EpisodeMonitor(options.ground_truth)
-        kinds = {topic: kind for topic, (kind, _) in _RECORDED.items()}
-        kinds[SIDE_VIEW_TOPIC] = CompressedImage
-        self._recorder = EpisodeRecorder(
-            {topic: _type_name(kind) for topic, kind in kinds.items()}, _PERIODS_NS
-        )
+        self._side_view_topic = self.resolve_topic_name(SIDE_VIEW_TOPIC)
+        self._recorder = self._make_recorder(recorded_topics(options.sensors, options.cameras))
         self._side_view_refused = False
         self._client = ActionClient(self, RunEpisode, "policy/run_episode")
         self.create_subscription(DiagnosticArray, "diagnostics", self._on_diagnostics, qos.RECORDED)
+        self._perception_state: int | None = None
+        self.create_subscription(
+            PerceptionStatus, "perception_status", self._on_perception, qos.LATCHED
+        )
         if options.ground_truth:
             self.create_subscription(
                 String, "simulated_scene/ground_truth", self._on_ground_truth, qos.LATCHED
             )
         else:
             self.create_service(Trigger, "~/check_success", self._on_check_success)
-        if options.record:
-            for topic, (kind, profile) in _RECORDED.items():
-                callback = partial(self._on_recorded, topic)
-                self.create_subscription(kind, topic, callback, profile, raw=True)
-            if options.side_view:
-                self.create_subscription(Image, options.side_view, self._on_side_view, qos.NEWEST)
+        if options.record and options.side_view:
+            self.create_subscription(Image, options.side_view, self._on_side_view, qos.NEWEST)
 
     # Recording ---------------------------------------------------------------------------------
 
-    def start_recording(self, path: Path) -> None:
-        """Start to record an episode."""
+    def _make_recorder(self, topics: Sequence[RecordedTopic]) -> EpisodeRecorder:
+        """The recorder of these topics, subscribed to them if a record is wanted."""
+        names = {topic.name: self.resolve_topic_name(topic.name) for topic in topics}
+        types = {names[topic.name]: type_name_of(topic.kind) for topic in topics}
+        types[self._side_view_topic] = type_name_of(CompressedImage)
+        if self._options.record:
+            for topic in topics:
+                callback = partial(self._on_recorded, names[topic.name])
+                self.create_subscription(topic.kind, topic.name, callback, topic.profile, raw=True)
+        periods = periods_ns(topics, self._options.sensors)
+        return EpisodeRecorder(
+            types,
+            {names[name]: period for name, period in periods.items()},
+            latched={names[topic.name]: topic.latched for topic in topics},
+            namespace=self.get_namespace(),
+        )
+
+    def start_recording(self, folder: Path) -> None:
+        """Start to record an episode into a new bag."""
         with self._shutdown.defer():
-            self._recorder.start(path)
+            qos_of = {topic: offered_qos(self, topic) for topic in self._recorder.topics}
+            self._recorder.start(folder, qos_of, time.time_ns())
 
     def end_recording(self, metadata: Mapping[str, str]) -> None:
         """Close the recording, if one is open."""
@@ -155,9 +162,12 @@ class EvaluateNode(Node):
         if data is not None:
             image = CompressedImage(header=message.header, format="jpeg")
             image.data = array.array("B", data)
-            self._recorder.write(SIDE_VIEW_TOPIC, serialize_message(image), time.time_ns())
+            self._recorder.write(self._side_view_topic, serialize_message(image), time.time_ns())
 
     # Topics ------------------------------------------------------------------------------------
+
+    def _on_perception(self, message: PerceptionStatus) -> None:
+        self._perception_state = int(message.state)
 
     def _on_ground_truth(self, message: String) -> None:
         self._monitor.on_referee(message.data)
@@ -176,14 +186,39 @@ class EvaluateNode(Node):
     # Episodes ----------------------------------------------------------------------------------
 
     def wait_for_policy(self, timeout_s: float) -> bool:
-        """Whether the policy node offers episodes."""
+        """Whether the policy node offers episodes, and whatever they need is up.
+
+        Where a lifecycle manager brings the nodes up, it says when they are; perception, where it
+        reports, must have fresh clouds.
+        """
         deadline_s = time.monotonic() + timeout_s
+        policy = self.create_client(GetState, "policy/get_state")
+        manager = self.create_client(Trigger, "lifecycle_manager/is_active")
+
+        def is_active(answer: GetState.Response) -> bool:
+            return bool(answer.current_state.id == State.PRIMARY_STATE_ACTIVE)
+
+        def is_up(answer: Trigger.Response) -> bool:
+            return bool(answer.success)
+
         while time.monotonic() < deadline_s and rclpy.ok():
             with self._shutdown.defer():
-                if self._client.wait_for_server(timeout_sec=0.2):
+                if (
+                    self._client.wait_for_server(timeout_sec=0.2)
+                    and self._agrees(policy, GetState.Request(), is_active)
+                    and self._agrees(manager, Trigger.Request(), is_up)
+                    and self._perception_state in (None, PerceptionStatus.READY)
+                ):
                     return True
                 rclpy.spin_once(self, timeout_sec=0.1)
         return False
+
+    def _agrees(self, client: Any, request: Any, is_ready: Callable[[Any], bool]) -> bool:
+        """Whether a service says so, or is not offered at all."""
+        if not client.service_is_ready():
+            return True
+        answer = self._spin_until(client.call_async(request), time.monotonic() + _ANSWER_TIMEOUT_S)
+        return answer is not None and is_ready(answer)
 
     def run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
         """Run one episode and say how it went; the label may still be the operator's."""
@@ -200,7 +235,7 @@ class EvaluateNode(Node):
         try:
             handle = self._spin(accepted)
             if handle is None or not handle.accepted:
-                reason = "the policy node is busy with another episode"
+                reason = "the policy node is busy with another episode, or not active"
                 return self._monitor.result(episode_id, seed, "REFUSED", reason, 0, 0.0)
             answer = self._spin(handle.get_result_async())
         except BaseException:
@@ -252,12 +287,6 @@ class EvaluateNode(Node):
             if self._operator is not None and self._operator.pressed():
                 self._success_declared.set()
         return future.result() if future.done() else None
-
-
-def _type_name(kind: Any) -> str:
-    """package/msg/Name of a message class."""
-    package, folder = kind.__module__.split(".")[:2]
-    return f"{package}/{folder}/{kind.__name__}"
 
 
 def main(args: list[str] | None = None) -> int:

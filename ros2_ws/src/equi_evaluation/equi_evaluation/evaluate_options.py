@@ -27,6 +27,9 @@ class EvaluateOptions:
     """Labels come from the simulated cell's referee instead of the operator."""
     any_order: bool
     record: bool
+    sensors: str
+    """What of the cameras is recorded: none, depth or clouds."""
+    cameras: tuple[str, ...]
     videos: int
     side_view: str
     """Image topic for the video; empty: none is recorded."""
@@ -51,7 +54,18 @@ def parse(arguments: Sequence[str]) -> EvaluateOptions:
         "--ground-truth", action="store_true", help="labels from the simulated cell's referee"
     )
     parser.add_argument("--any-order", action="store_true", help="count every episode")
-    parser.add_argument("--record", action="store_true", help="write an MCAP per episode")
+    parser.add_argument("--record", action="store_true", help="write a bag per episode")
+    parser.add_argument(
+        "--record-sensors",
+        dest="sensors",
+        default="none",
+        choices=["none", "depth", "clouds"],
+        help="record 16-bit depth images with camera info, or clouds, and every robot state: such "
+        "a bag drives perception again",
+    )
+    parser.add_argument(
+        "--cameras", nargs="+", default=["cam_left", "cam_right"], help="names of the cameras"
+    )
     parser.add_argument(
         "--videos", type=int, default=2, help="make videos of the first so many recordings"
     )
@@ -64,4 +78,5 @@ def parse(arguments: Sequence[str]) -> EvaluateOptions:
     if parsed.output is None:
         stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         parsed.output = Path("runs") / "evaluation" / f"{parsed.task}-{stamp}"
+    parsed.cameras = tuple(parsed.cameras)
     return EvaluateOptions(**vars(parsed))

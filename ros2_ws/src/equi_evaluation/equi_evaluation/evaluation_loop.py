@@ -124,7 +124,7 @@ def _run_one(
     """One episode, recorded if that is wanted, with its label."""
     if operator is not None:
         operator.ask(f"arrange scene {seed}, step back", {"g": "go"})
-    record = f"{episode_id}.mcap" if options.record else ""
+    record = episode_id if options.record else ""
     if record:
         runner.start_recording(options.output / record)
     with console.status(f"episode {number + 1}") as status:

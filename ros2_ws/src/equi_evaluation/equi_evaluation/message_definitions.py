@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -25,6 +26,18 @@ def definition_of(type_name: str, prefixes: list[str] | None = None) -> str:
             texts[name] = _read(name, folders)
             waiting += referenced_types(texts[name], name.split("/")[0])
     return full_definition(type_name, texts)
+
+
+def type_hash_of(type_name: str, prefixes: list[str] | None = None) -> str:
+    """RIHS01 hash of package/msg/Name, which ROS's generators install; empty where they did not."""
+    package, kind, name = type_name.split("/")
+    for folder in prefixes or os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        path = Path(folder) / "share" / package / kind / f"{name}.json"
+        if path.is_file():
+            hashes = json.loads(path.read_text(encoding="utf-8")).get("type_hashes", [])
+            found = [item["hash_string"] for item in hashes if item["type_name"] == type_name]
+            return str(found[0]) if found else ""
+    return ""
 
 
 def _read(type_name: str, folders: list[str]) -> str:

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Episode recordings as MCAP: the messages' own bytes, readable by Foxglove, rosbag2 and ourselves.
+"""Reads records of episodes: rosbag2 bags with an MCAP file, or such a file alone.
 
-Serialised messages are written as they came, with the text of their definitions as schema; nothing
-is converted, so a replay sees what the nodes saw.
+Topics come without the namespace in which they were recorded, so that one reader does for every
+cell. Older records are single files whose topics have no leading slash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcap.reader import make_reader
-from mcap.writer import CompressionType, Writer
+from mcap.reader import McapReader, make_reader
 from mcap_ros2.decoder import DecoderFactory
 
+ORIGIN = "equi_origin"
+"""Name of the metadata that says in which namespace a record was made."""
 _SEPARATOR = "=" * 80
 
 
@@ -34,72 +36,72 @@ class RecordedMessage:
     """Attributes named as the message's fields."""
 
 
-class McapRecorder:
-    """Writes one recording; a context manager."""
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Turn whatever the decoders say to damaged bytes into one error that names the file."""
+    try:
+        yield
+    except (RecordingError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except Exception as error:  # mcap, zstd and struct each have errors of their own
+        raise RecordingError(
+            f"{path} is damaged or no record: {type(error).__name__}: {error}"
+        ) from error
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self._file = path.open("wb")
-        self._writer = Writer(self._file, compression=CompressionType.ZSTD)
-        self._writer.start(profile="ros2", library="equi_evaluation")
-        self._channels: dict[str, int] = {}
-        self._counts: dict[str, int] = {}
 
-    def __enter__(self) -> McapRecorder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def add_topic(self, topic: str, type_name: str, definition: str) -> None:
-        """Announce a topic; `type_name` like equi_interfaces/msg/Observation."""
-        schema = self._writer.register_schema(type_name, "ros2msg", definition.encode())
-        self._channels[topic] = self._writer.register_channel(topic, "cdr", schema)
-        self._counts[topic] = 0
-
-    def write(self, topic: str, data: bytes, time_ns: int) -> None:
-        """Write one serialised message."""
-        if topic not in self._channels:
-            raise RecordingError(f"topic '{topic}' was not announced by add_topic")
-        self._writer.add_message(
-            channel_id=self._channels[topic],
-            log_time=time_ns,
-            publish_time=time_ns,
-            sequence=self._counts[topic],
-            data=data,
-        )
-        self._counts[topic] += 1
-
-    def add_metadata(self, name: str, values: dict[str, str]) -> None:
-        """Attach metadata, e.g. the seed and how the episode ended."""
-        self._writer.add_metadata(name, values)
-
-    def close(self) -> None:
-        """Finish the file."""
-        if not self._file.closed:
-            self._writer.finish()
-            self._file.close()
+def mcap_file(path: Path) -> Path:
+    """The MCAP file of a record: the path itself, or the only one in a bag's folder."""
+    if path.is_dir():
+        files = sorted(path.glob("*.mcap"))
+        if len(files) == 1:
+            return files[0]
+        raise RecordingError(f"{path} holds {len(files)} MCAP files; a record has exactly one")
+    if not path.is_file():
+        raise RecordingError(f"no recording at {path}")
+    return path
 
 
 def read_recording(path: Path, topics: Iterable[str] | None = None) -> Iterator[RecordedMessage]:
-    """Messages of a recording in the order of their times."""
-    if not path.is_file():
-        raise RecordingError(f"no recording at {path}")
-    wanted = None if topics is None else list(topics)
-    with path.open("rb") as file:
+    """Messages of a recording in the order of their times.
+
+    Args:
+        path: the bag's folder or an MCAP file.
+        topics: only these, named relative to the recorded namespace, such as observation.
+    """
+    wanted = None if topics is None else set(topics)
+    file_path = mcap_file(path)
+    with file_path.open("rb") as file, damage_named(file_path):
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
-        for schema, channel, raw, decoded in reader.iter_decoded_messages(topics=wanted):
-            yield RecordedMessage(
-                channel.topic, schema.name if schema else "", raw.log_time, decoded
-            )
+        names = _relative_names(reader)
+        recorded = None
+        if wanted is not None:
+            recorded = [topic for topic, name in names.items() if name in wanted]
+            if not recorded:
+                return
+        for schema, channel, raw, decoded in reader.iter_decoded_messages(topics=recorded):
+            name = names.get(channel.topic, channel.topic)
+            yield RecordedMessage(name, schema.name if schema else "", raw.log_time, decoded)
 
 
 def read_metadata(path: Path) -> dict[str, dict[str, str]]:
     """The metadata attached to a recording, by name."""
-    with path.open("rb") as file:
-        reader = make_reader(file)
-        return {item.name: dict(item.metadata) for item in reader.iter_metadata()}
+    file_path = mcap_file(path)
+    with file_path.open("rb") as file, damage_named(file_path):
+        return {
+            item.name: dict(item.metadata)
+            for item in make_reader(file).iter_metadata()
+            if item.name not in (ORIGIN, "rosbag2")
+        }
+
+
+def _relative_names(reader: McapReader) -> dict[str, str]:
+    """Recorded topic -> its name relative to the namespace of the recorder."""
+    summary = reader.get_summary()
+    channels = [] if summary is None else list(summary.channels.values())
+    origin = [dict(item.metadata) for item in reader.iter_metadata() if item.name == ORIGIN]
+    namespace = origin[0].get("namespace", "/") if origin else "/"
+    prefix = namespace.rstrip("/") + "/"
+    return {channel.topic: channel.topic.removeprefix(prefix).lstrip("/") for channel in channels}
 
 
 def full_definition(type_name: str, texts: dict[str, str]) -> str:

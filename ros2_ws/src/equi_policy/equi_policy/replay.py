@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Replays a recorded episode through a policy and compares its commands bit by bit.
 
-    python -m equi_policy.replay runs/evaluation/.../episode.mcap --model models/block_picking
+    ros2 run equi_policy replay runs/evaluation/.../block_picking-7-ab1 --model models/block_picking
 
 The policy is deterministic and its state explicit, so the same observations and the same reports
 of what was executed must give the same commands. A difference means another model, another
@@ -21,11 +21,11 @@ from typing import Any
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
 
-from equi_core.contract import ContractError
 from equi_policy.deployed_policy import DeployedPolicy
-from equi_policy.errors import PolicyError
 from equi_policy.messages import executed_step, received_observation
 from equi_policy.session import Act, PolicySession, ReceivedObservation, SessionLimits
+
+_TOPICS = ("observation", "delta_command", "executed_command")
 
 
 class ReplayError(ValueError):
@@ -91,6 +91,11 @@ def _named_anew(observation: ReceivedObservation, policy: Any) -> ReceivedObserv
 
 
 def _events(record: Path) -> Iterator[tuple[str, Any]]:
+    if record.is_dir():  # a rosbag2 bag
+        files = sorted(record.glob("*.mcap"))
+        if len(files) != 1:
+            raise ReplayError(f"{record} holds {len(files)} MCAP files; a record has exactly one")
+        record = files[0]
     if not record.is_file():
         raise ReplayError(f"no record at {record}")
     try:
@@ -105,10 +110,14 @@ def _events(record: Path) -> Iterator[tuple[str, Any]]:
 def _messages(record: Path) -> Iterator[tuple[str, Any]]:
     with record.open("rb") as file:
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
-        for _, channel, _, message in reader.iter_decoded_messages(
-            topics=["observation", "delta_command", "executed_command"]
-        ):
-            yield channel.topic, message
+        summary = reader.get_summary()
+        channels = [] if summary is None else summary.channels.values()
+        # Recorded with the namespace of the cell in front; older records have no slash at all.
+        names = {item.topic: item.topic.rpartition("/")[2] for item in channels}
+        topics = [topic for topic, name in names.items() if name in _TOPICS]
+        if topics:
+            for _, channel, _, message in reader.iter_decoded_messages(topics=topics):
+                yield names[channel.topic], message
 
 
 def _step_of(command: Any) -> tuple[float, ...]:
@@ -121,9 +130,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="replay",
         description="Replay a recorded episode through a policy, comparing bit by bit.",
-        epilog="Example: ros2 run equi_policy replay runs/e.mcap --model models/block_picking",
+        epilog="Example: ros2 run equi_policy replay runs/e --model models/block_picking",
     )
-    parser.add_argument("record", type=Path, help="MCAP of one episode")
+    parser.add_argument("record", type=Path, help="bag (folder) or MCAP file of one episode")
     parser.add_argument("--model", type=Path, required=True, help="policy folder")
     parsed = parser.parse_args(arguments)
     try:

@@ -30,6 +30,8 @@ LATCHED = QoSProfile(
 DIAGNOSTICS = QoSProfile(depth=10)
 RECORDED = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
 """Subscribe: a recorder must not lose messages while it writes."""
+RECORDED_SENSOR = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Subscribe: any camera driver is heard; a few large messages may wait, not many."""
 HEARTBEAT_LEASE_S = 5.0
 """A node that gave no sign of life for this long is dead or hangs [s]."""
 HEARTBEAT = QoSProfile(
