@@ -66,6 +66,7 @@ LIBRARIES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("rclpy",): ("*_node", "*.ros_*", "equi_ros", "equi_ros.*"),
     ("rtde_control", "rtde_receive", "rtde_io", "dashboard_client"): (
         "equi_control.rtde.rtde_link",
+        "equi_control.rtde.measurement_link",  # of the conformance kit, which drives raw joints
     ),
     ("escnn", "gymnasium"): ("equi_rl.*",),
     ("pybullet",): ("equi_rl.*", "equi_cell_sim.*"),
