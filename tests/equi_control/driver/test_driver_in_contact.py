@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 @pytest.fixture
 def rig() -> Iterator[Rig]:
-    with Rig(arm="physics", watchdog_hz=2.0, max_state_age_s=2.0) as running:
+    with Rig(arm="physics", link={"watchdog_hz": 2.0}, max_state_age_s=2.0) as running:
         running.take_over()
         yield running
 

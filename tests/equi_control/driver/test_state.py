@@ -51,6 +51,7 @@ def test_motion_is_reachable_only_through_a_take_over() -> None:
     assert into_hold == {
         (DriverState.IDLE, Event.TAKEN_OVER),
         (DriverState.ACTIVE, Event.MOTION_ENDED),
+        (DriverState.PAUSED, Event.RESUMED),
     }
 
 

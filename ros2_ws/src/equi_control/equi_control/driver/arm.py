@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -12,40 +13,70 @@ from numpy.typing import ArrayLike, NDArray
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.process import ServoProcess
 from equi_control.servo.shared_state import Phase, ServoState
+from equi_core.geometry import wrap_angle_rad, yaw_of
 
 FloatArray = NDArray[np.float64]
 
 _AT_REST_RAD_S = 0.003
+# A servo process that was asked to end and has not by then is killed.
+_END_TIMEOUT_S = 5.0
 
 ServoFactory = Callable[[ServoConfig], ServoProcess]
 
 
 class Arm:
-    """Owns the servo process; never blocks, except to end it."""
+    """Owns the servo process; never blocks, except in `close`.
+
+    A process that ends still holds the controller's registers, so the next one starts after it.
+    """
 
     def __init__(self, config: ServoConfig, make_servo: ServoFactory) -> None:
         self._config = config
         self._make_servo = make_servo
         self._target_number = 0
+        self._end_by_s: float | None = None
+        self._start_wanted = False
         self.servo: ServoProcess | None = None
         self.last_state: ServoState | None = None
         """The shared state at the last `poll`; None before the first."""
 
     def start(self) -> None:
-        """Start a new servo process; it connects by itself and moves nothing."""
-        self.servo = self._make_servo(self._config)
-        self.servo.start()
+        """Start a new servo process; it connects by itself and moves nothing.
+
+        While the old one ends, the new one waits; `poll` starts it.
+        """
+        self._start_wanted = True
+        self._start_if_free()
+
+    @property
+    def starting(self) -> bool:
+        """Whether a new process is wanted and the old one has not ended yet."""
+        return self._start_wanted
+
+    def _start_if_free(self) -> None:
+        if self.servo is not None and self._end_by_s is not None:
+            if self.servo.alive and time.monotonic() < self._end_by_s:
+                return
+            self.servo.kill()
+        if self._start_wanted:
+            self._start_wanted, self._end_by_s = False, None
+            self.servo = self._make_servo(self._config)
+            self.servo.start()
 
     def poll(self) -> ServoState | None:
-        """Take the newest state of the servo process."""
+        """Take the newest state of the servo process, and show it that the driver is alive."""
+        self._start_if_free()
         if self.servo is not None:
+            self.servo.beat()
             self.last_state = self.servo.state()
         return self.last_state
 
     @property
     def is_idle(self) -> bool:
         """Whether the robot is connected and nobody drives it."""
-        return self.servo is not None and self.servo.phase is Phase.IDLE
+        if self.servo is None or self._end_by_s is not None:
+            return False
+        return self.servo.phase is Phase.IDLE
 
     @property
     def streaming_state(self) -> ServoState | None:
@@ -69,8 +100,26 @@ class Arm:
         if self.servo is not None:
             self.servo.decelerate()
 
+    def settle(self) -> None:
+        """Give up the target and stay where the arm is measured to be."""
+        if self.servo is not None:
+            self.servo.settle()
+
     def end(self) -> None:
-        """Stop the arm and end the process."""
+        """Brake within the caps and end the process; returns at once."""
+        if self.servo is not None:
+            self.servo.begin_end()
+            self._end_by_s = time.monotonic() + _END_TIMEOUT_S
+
+    def abort(self, why: str) -> None:
+        """Stop the arm at once and end the process; returns at once."""
+        if self.servo is not None:
+            self.servo.abort(why)
+            self._end_by_s = time.monotonic() + _END_TIMEOUT_S
+
+    def close(self) -> None:
+        """Stop the arm and wait until the process has ended."""
+        self._start_wanted = False
         if self.servo is not None:
             self.servo.end()
 
@@ -86,6 +135,15 @@ class Arm:
     def arrived(self, servo_state: ServoState) -> bool:
         """Whether the newest target has been reached by command."""
         return servo_state.finished and self.departed(servo_state)
+
+    def is_at_target(
+        self, servo_state: ServoState, target: ArrayLike, tolerance: tuple[float, float]
+    ) -> bool:
+        """Whether the *measured* TCP is at a pose (4,), to a distance [m] and a yaw [rad]."""
+        pose = np.asarray(target, dtype=np.float64)
+        off_m = float(np.linalg.norm(servo_state.position_m - pose[:3]))
+        off_rad = abs(float(wrap_angle_rad(yaw_of(servo_state.task_from_tcp) - pose[3])))
+        return off_m <= tolerance[0] and off_rad <= tolerance[1]
 
     @staticmethod
     def resting(servo_state: ServoState) -> bool:

@@ -17,9 +17,22 @@ class DriverConfig:
     home_yaw_rad: float = 0.0
     use_gripper: bool = True
     gripper_timeout_s: float = 6.0
+    """A motion of the fingers takes no longer than this [s]."""
+    gripper_activation_timeout_s: float = 12.0
+    """A gripper that is not active by then is a fault, and is not activated later [s]."""
     gripper_grace_s: float = 0.8
     """A gripper may be unreachable for this long: time to reconnect once, and for a loss of the
     whole controller, which takes the gripper with it, to be named as such."""
+    arrival_tolerance_m: float = 0.003
+    """A step is done where the measured TCP is this near to its target [m]."""
+    arrival_tolerance_rad: float = 0.03
+    """The same for its yaw [rad]."""
+    settle_timeout_s: float = 1.0
+    """An arm that rests for this long away from its target has not arrived [s]."""
+    step_timeout_s: float = 30.0
+    """A step that takes longer has not arrived [s]; a slow speed slider stretches it."""
+    min_speed_share: float = 0.1
+    """With slider and speed scaling below this share, together, steps are refused."""
     servo_silence_s: float = 0.5
     """A servo process that is silent for longer is taken to hang, and killed."""
     connect_timeout_s: float = 30.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The driver without ROS: commands in, checked steps out, faults latched until a person resets.
 
-One `Driver` owns an arm (a servo process) and a gripper (its worker). It is polled; it never
-blocks and nothing moves before `activate`.
+One `Driver` owns an arm (a servo process) and a gripper (its worker). It is polled; nothing blocks
+except `close`, and nothing moves before `activate`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from equi_control.driver.config import DriverConfig
 from equi_control.driver.fault_monitor import FaultMonitor
 from equi_control.driver.gripper import Gripper, WorkerFactory
 from equi_control.driver.homing import Homing
+from equi_control.driver.set_down import SetDown
 from equi_control.driver.state import (
     DriverState,
     Event,
@@ -54,12 +55,17 @@ class Driver:
         self._gripper = Gripper(gripper_factory)
         self._steps = StepRunner(self._arm, self._gripper, config)
         self._homing = Homing(self._arm, config)
+        self._set_down = SetDown(self._arm, self._gripper)
         self._monitor = FaultMonitor(config)
         self.state = DriverState.IDLE
         self.fault: Fault | None = None
         self.fault_count = 0
         self.notice = ""
         self._activation_pending = False
+        self._activate_by_s = math.inf
+        self._gripper_asked = False
+        self._refusals_seen = 0
+        self._pause_pending = False
         self._reset_pending = False
 
     # Requests ------------------------------------------------------------------------------------
@@ -73,7 +79,8 @@ class Driver:
     def activate(self) -> None:
         """Take over the arm at its measured pose; `state` becomes HOLD when that is done.
 
-        A tilted tool is then uprighted, and `moving` until it is.
+        A tilted tool is then uprighted, and `moving` until it is. `activating` turns False when the
+        arm is taken over, or may not be: `notice` then says why, and what to do.
 
         Raises:
             Refused: a fault is latched, or the robot is not connected yet.
@@ -84,8 +91,10 @@ class Driver:
             return
         if not self._arm.is_idle:
             raise Refused("the robot is not connected yet; wait, or look at the driver's log")
-        self._gripper.activate()
+        self.notice = ""
         self._activation_pending = True
+        self._gripper_asked, self._pause_pending = False, False
+        self._refusals_seen = self._arm.last_state.take_over_refusals if self._arm.last_state else 0
         self._arm.take_over()
 
     def deactivate(self) -> list[StepReport]:
@@ -94,13 +103,14 @@ class Driver:
             return []
         reports = self._steps.interrupt("deactivated")
         self._gripper.drop_unsent()
-        self._homing.cancel()
+        self._cancel_motion()
         # While the take-over is under way the state is still IDLE, but the arm may be driven.
         if self.state is not DriverState.IDLE or self._activation_pending:
             self._arm.end()
             self._start_servo()
         self._activation_pending = False
         self.state = next_state(self.state, Event.RELEASED)
+        self.notice = "deactivated: an operator let go of the arm; activate it to go on"
         return reports
 
     def begin_episode(self, episode_id: str) -> None:
@@ -138,31 +148,77 @@ class Driver:
         if servo_state is None:
             raise Refused("the robot is not connected")
         self.state = next_state(self.state, Event.MOTION_STARTED)
-        self._homing.start(servo_state.position_m, float(servo_state.commanded[3]))
+        self._homing.start(
+            servo_state.position_m, float(servo_state.commanded[3]), servo_state.joints_rad
+        )
 
     def hold(self) -> list[StepReport]:
-        """Stop on the way, within the caps, and keep holding; returns the interrupted step.
+        """Stop on the way, within the caps, and stay PAUSED until `resume`.
 
         Whatever moves is stopped: a step, homing, the uprighting of a tilted tool. What
-        the gripper was not told yet it is not told any more. A take-over goes on.
+        the gripper was not told yet it is not told any more. A take-over goes on, and ends PAUSED.
+
+        Returns:
+            The report of the interrupted step.
         """
         if self.state is DriverState.FAULT:
             return []
         self._arm.decelerate()
         if self.state is DriverState.IDLE:
+            self._pause_pending = self._activation_pending
             return []
         reports = self._steps.interrupt("asked to hold")
-        self._homing.cancel()
+        self._cancel_motion()
         self._gripper.drop_unsent()
-        if self.state is DriverState.ACTIVE:
-            self.state = next_state(self.state, Event.MOTION_ENDED)
+        self.state = next_state(self.state, Event.PAUSED)
+        return reports
+
+    def resume(self) -> None:
+        """Accept commands again after `hold`; nothing moves by itself.
+
+        Raises:
+            Refused: the driver is not paused.
+        """
+        if self.state is not DriverState.PAUSED:
+            raise Refused(f"resume needs the driver PAUSED, it is {self.state.name}")
+        self.state = next_state(self.state, Event.RESUMED)
+
+    def stop_motion(self) -> list[StepReport]:
+        """Stop what moves, within the caps, and be ready for the next command.
+
+        For whoever sent the motion: an episode that ends, a goal that is cancelled. An operator
+        uses `hold`.
+
+        Returns:
+            The report of the interrupted step.
+        """
+        if self.state is not DriverState.ACTIVE:
+            return []
+        self._arm.decelerate()
+        reports = self._steps.interrupt("stopped by request")
+        self._cancel_motion()
+        self._gripper.drop_unsent()
+        self.state = next_state(self.state, Event.MOTION_ENDED)
         return reports
 
     def open_gripper(self) -> None:
-        """Open the gripper outside an episode step, for example after going home."""
+        """Open the gripper outside an episode step; what it holds is first set down.
+
+        Raises:
+            Refused: there is no gripper, or the driver does not hold.
+        """
         if not self._gripper.exists or self.state is not DriverState.HOLD:
             raise Refused("the gripper can be opened by request only while the driver holds")
-        self._gripper.open()
+        servo_state = self._arm.streaming_state
+        if self.gripper_report.holding and servo_state is not None:
+            self.state = next_state(self.state, Event.MOTION_STARTED)
+            self._set_down.start(servo_state)
+        else:
+            self._gripper.open()
+
+    def _cancel_motion(self) -> None:
+        self._homing.cancel()
+        self._set_down.cancel()
 
     def begin_reset(self, acknowledged: FaultCode) -> None:
         """An operator resets the latched fault: connect anew. `resetting` shows when it is over.
@@ -198,8 +254,8 @@ class Driver:
         return missing
 
     def close(self) -> None:
-        """Stop the arm and end everything."""
-        self._arm.end()
+        """Stop the arm and end everything; waits for it."""
+        self._arm.close()
         self._gripper.stop()
 
     # What others may know ------------------------------------------------------------------------
@@ -252,6 +308,11 @@ class Driver:
         return float(np.linalg.norm(state.commanded[:3] - self.config.home_position_m))
 
     @property
+    def activating(self) -> bool:
+        """Whether a take-over is under way."""
+        return self._activation_pending
+
+    @property
     def resetting(self) -> bool:
         """Whether a reset waits for the robot."""
         return self._reset_pending
@@ -262,7 +323,7 @@ class Driver:
         """Check everything once; returns reports of steps that ended."""
         servo = self._arm.servo
         servo_state = self._arm.poll()
-        if servo is None or servo_state is None:
+        if servo is None or servo_state is None or self._arm.starting:
             return []
         fault = self._find_fault(servo, servo_state)
         if fault is not None:
@@ -274,7 +335,12 @@ class Driver:
             self.notice = "object_lost: the gripper no longer holds the object"
             self._steps.add_reason(self.notice)
         if self._activation_pending:
-            self._finish_activation(servo_state)
+            late = self._finish_activation(servo_state)
+            if late is not None:
+                return self._latch(late)
+        self._set_down.see(servo_state)
+        if self._set_down.advance(servo_state):
+            self.state = next_state(self.state, Event.MOTION_ENDED)
         if self._homing.advance(servo_state):
             if self._homing.blocked:
                 reason = f"the way home is blocked: {self._homing.blocked}"
@@ -291,7 +357,7 @@ class Driver:
     def _find_fault(self, servo: ServoProcess, servo_state: ServoState) -> Fault | None:
         if self.state is DriverState.FAULT and not self._reset_pending:
             return None
-        driving = self.state in (DriverState.HOLD, DriverState.ACTIVE)
+        driving = self.state in (DriverState.HOLD, DriverState.ACTIVE, DriverState.PAUSED)
         return self._monitor.check(servo, servo_state, self.gripper_report, driving=driving)
 
     def _latch(self, fault: Fault) -> list[StepReport]:
@@ -302,8 +368,8 @@ class Driver:
         if servo is not None and servo.silence_s() > self.config.servo_silence_s:
             self._arm.kill()  # it hangs: the robot's watchdog has stopped the arm
         else:
-            self._arm.end()  # it stops the arm, or has done so and ended
-        self._homing.cancel()
+            self._arm.abort(fault.reason)  # at once; or it has stopped the arm and ended
+        self._cancel_motion()
         self._activation_pending = False
         self._reset_pending = False
         self.fault = fault
@@ -327,12 +393,32 @@ class Driver:
             self.state = next_state(self.state, Event.RESET)
             _LOG.info("fault reset; the next motion is planned from the measured pose")
 
-    def _finish_activation(self, servo_state: ServoState) -> None:
-        self.notice = servo_state.message if servo_state.phase is Phase.IDLE else ""
-        if servo_state.phase is Phase.STREAMING and self.gripper_report.active:
+    def _finish_activation(self, servo_state: ServoState) -> Fault | None:
+        """Arm first; the gripper runs its stroke only on an arm that was taken over."""
+        if servo_state.take_over_refusals > self._refusals_seen:
+            self._activation_pending = False
+            self.notice = f"take_over_refused: {servo_state.message}"
+            _LOG.error(self.notice)
+            return None
+        if servo_state.phase is not Phase.STREAMING:
+            return None
+        limit_s = self.config.gripper_activation_timeout_s
+        if not self._gripper_asked:
+            self._gripper_asked = True
+            self._activate_by_s = time.monotonic() + limit_s
+            self._gripper.activate(limit_s)
+        if self.gripper_report.active:
             self._activation_pending = False
             self._steps.resume_at(float(servo_state.commanded[3]))
             self.state = next_state(self.state, Event.TAKEN_OVER)
+            if self._pause_pending:
+                self.state = next_state(self.state, Event.PAUSED)
+        elif time.monotonic() > self._activate_by_s:
+            reason = self.gripper_report.reason or "no answer"
+            return fault_of_code(
+                FaultCode.GRIPPER, f"the gripper is not active after {limit_s:g} s ({reason})"
+            )
+        return None
 
     def _refusal(self) -> str:
         """Why commands are refused in this state without a check; empty if they are not."""
@@ -340,8 +426,17 @@ class Driver:
             return f"fault: {self._fault_text()}"
         if self.state is DriverState.IDLE:
             return "not_active: the driver is idle; activate it first"
-        if self.homing:
-            return "busy: the arm is on its way home"
+        if self.state is DriverState.PAUSED:
+            return "paused: an operator holds the arm; call resume"
+        if self.homing or self._set_down.active:
+            return "busy: the arm is on its way home, or sets an object down"
+        servo_state, least = self.servo_state, self.config.min_speed_share
+        if servo_state is not None and not servo_state.speed_share >= least:
+            return (
+                f"too_slow: speed slider {servo_state.speed_slider:.0%}, speed scaling "
+                f"{servo_state.speed_scaling:.0%}, together at least {least:.0%} is needed; move "
+                "the slider up, or leave reduced mode"
+            )
         return ""
 
     def _start_servo(self) -> None:

@@ -49,10 +49,10 @@ class Gripper:
         """The newest request, 0 open .. 1 closed; open before the first."""
         return self._requested or 0.0
 
-    def activate(self) -> None:
-        """Ask for activation; the report shows when it is done."""
+    def activate(self, within_s: float) -> None:
+        """Ask for activation within a time [s]; the report shows when it is done."""
         if self._worker is not None:
-            self._worker.activate()
+            self._worker.activate(within_s)
 
     def close_to(self, closedness: float) -> None:
         """Go to a closedness; the same request is not sent twice."""

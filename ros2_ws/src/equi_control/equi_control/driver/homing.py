@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from equi_control.driver.arm import Arm
 from equi_control.driver.config import DriverConfig
 from equi_control.servo.shared_state import ServoState
+from equi_core.motion.joint_limits import folded_yaw
 
 FloatArray = NDArray[np.float64]
 
@@ -35,17 +36,26 @@ class Homing:
         """Whether waypoints are left."""
         return bool(self._waypoints)
 
-    def start(self, measured_m: ArrayLike, yaw_rad: float) -> None:
-        """Begin at the measured position (3,) [m] with the commanded yaw."""
+    def start(self, measured_m: ArrayLike, yaw_rad: float, joints_rad: ArrayLike) -> None:
+        """Begin at the measured position (3,) [m] and joints (6,) with the commanded yaw."""
         x, y, z = (float(value) for value in np.asarray(measured_m))
         home_x, home_y, home_z = self._config.home_position_m
+        servo = self._config.servo
+        # The gripper is the same after half a turn; wrist 3 is not. Between episodes it is unwound.
+        home_yaw = folded_yaw(
+            joints_rad,
+            yaw_rad,
+            [home_x, home_y, home_z, self._config.home_yaw_rad],
+            servo.link.geometry,
+            servo.joint_limits,
+        )
         travel_z = max(z, home_z)
         self._contacts, self.blocked = 0, ""
         self._waypoints = [
             np.array([x, y, z, yaw_rad]),
             np.array([x, y, travel_z, yaw_rad]),
-            np.array([home_x, home_y, travel_z, self._config.home_yaw_rad]),
-            np.array([home_x, home_y, home_z, self._config.home_yaw_rad]),
+            np.array([home_x, home_y, travel_z, home_yaw]),
+            np.array([home_x, home_y, home_z, home_yaw]),
         ]
         self._arm.set_target(self._waypoints[0])
 
@@ -67,9 +77,17 @@ class Homing:
                 return False
             self.blocked, self._waypoints = servo_state.message, []
             return True
-        if len(self._waypoints) == 1 and not self._arm.resting(servo_state):
+        if len(self._waypoints) == 1 and not self._is_home(servo_state):
             return False
         self._waypoints.pop(0)
         if self._waypoints:
             self._arm.set_target(self._waypoints[0])
         return not self._waypoints
+
+    def _is_home(self, servo_state: ServoState) -> bool:
+        """Whether the arm is measured to rest at home."""
+        tolerance = (self._config.arrival_tolerance_m, self._config.arrival_tolerance_rad)
+        arm = self._arm
+        return arm.resting(servo_state) and arm.is_at_target(
+            servo_state, self._waypoints[0], tolerance
+        )

@@ -16,6 +16,7 @@ class DriverState(enum.IntEnum):
     ACTIVE = 1
     HOLD = 2
     FAULT = 3
+    PAUSED = 4
 
 
 class FaultCode(enum.IntEnum):
@@ -39,6 +40,8 @@ class Event(enum.Enum):
     TAKEN_OVER = "the servo process holds the arm"
     MOTION_STARTED = "a step or the way home began"
     MOTION_ENDED = "the arm rests at its target"
+    PAUSED = "an operator holds the arm"
+    RESUMED = "the operator lets it go on"
     RELEASED = "an operator let go of the arm"
     FAILED = "something went wrong"
     RESET = "an operator reset the fault and the robot is ready"
@@ -56,6 +59,11 @@ _NEXT = {
     (DriverState.ACTIVE, Event.MOTION_STARTED): DriverState.ACTIVE,
     (DriverState.ACTIVE, Event.MOTION_ENDED): DriverState.HOLD,
     (DriverState.ACTIVE, Event.RELEASED): DriverState.IDLE,
+    (DriverState.HOLD, Event.PAUSED): DriverState.PAUSED,
+    (DriverState.ACTIVE, Event.PAUSED): DriverState.PAUSED,
+    (DriverState.PAUSED, Event.PAUSED): DriverState.PAUSED,
+    (DriverState.PAUSED, Event.RESUMED): DriverState.HOLD,
+    (DriverState.PAUSED, Event.RELEASED): DriverState.IDLE,
     (DriverState.FAULT, Event.RESET): DriverState.IDLE,
 }
 
@@ -85,6 +93,7 @@ _CODE_OF_PROBLEM = {
     Problem.EMERGENCY_STOP.value: FaultCode.EMERGENCY_STOP,
     Problem.ROBOT_NOT_RUNNING.value: FaultCode.ROBOT_NOT_RUNNING,
     Problem.PROGRAM_STOPPED.value: FaultCode.ROBOT_NOT_RUNNING,
+    Problem.DRIVER_SILENT.value: FaultCode.WATCHDOG,
     "watchdog": FaultCode.WATCHDOG,
 }
 

@@ -2,13 +2,19 @@
 """Steps of an episode, one at a time: checked, moved, settled, gripped, reported.
 
 A step moves the arm, lets it settle, then moves the gripper, in the order in which the policy was
-trained. Every command that comes in leaves as exactly one report.
+trained. It ends where the arm is *measured* to have arrived. One that was blocked by contact ends
+there, and the gripper still moves, as in training. One that stands elsewhere without contact, or is
+too slow, is interrupted, and the gripper stays as it is. Every command that comes in leaves as
+exactly one report.
 """
 
 from __future__ import annotations
 
 import math
 import time
+
+import numpy as np
+from numpy.typing import NDArray
 
 from equi_control.driver.arm import Arm
 from equi_control.driver.config import DriverConfig
@@ -22,9 +28,11 @@ from equi_control.driver.steps import (
     report_of,
 )
 from equi_control.servo.shared_state import ServoState
+from equi_core.motion.joint_limits import path_problem
 from equi_core.motion.safety import RobotInput, SafeCommand, StepCommand, filter_command
+from equi_core.step_limits import Reason
 
-_SETTLE_LIMIT_S = 1.0
+FloatArray = NDArray[np.float64]
 
 
 class StepRunner:
@@ -35,6 +43,7 @@ class StepRunner:
         self._running: RunningStep | None = None
         self._next_step = 0
         self._start_yaw_rad: float | None = None
+        self._rested_since_s = math.inf
         self.episode_id = ""
         self.executed_steps = 0
         """Steps of this episode that were begun and have ended; refused ones do not count."""
@@ -68,8 +77,15 @@ class StepRunner:
         reasons = tuple(f"{issue.reason.value}: {issue.message}" for issue in safe.issues)
         if not safe.accepted:
             return [self._refused(command, reasons, now_s)], False
+        target = np.array([*(safe.target_position_m or ()), safe.target_yaw_rad or 0.0])
+        beyond = self._joint_problem(servo_state, target)
+        if beyond:
+            return [self._refused(command, (f"{Reason.JOINT_LIMIT.value}: {beyond}",), now_s)], (
+                False
+            )
         reports = self.interrupt("a newer command arrived")
         self._next_step = command.step_index + 1
+        self._rested_since_s = math.inf
         if self._start_yaw_rad is None:
             self._start_yaw_rad = float(servo_state.commanded[3])
         self._running = RunningStep(
@@ -80,7 +96,7 @@ class StepRunner:
             phase_since_s=now_s,
             reasons=list(reasons),
         )
-        self._arm.set_target([*(safe.target_position_m or ()), safe.target_yaw_rad or 0.0])
+        self._arm.set_target(target)
         return reports, True
 
     def advance(self, servo_state: ServoState, now_s: float) -> StepReport | Fault | None:
@@ -95,11 +111,16 @@ class StepRunner:
                 step.interrupted = True
                 step.reasons.append(f"blocked: {servo_state.message}")
             step.enter(StepPhase.SETTLING, now_s)
-        waited_s = now_s - step.phase_since_s
-        settled = self._arm.resting(servo_state) or waited_s > _SETTLE_LIMIT_S
-        if step.phase is StepPhase.SETTLING and settled:
+        if step.phase is StepPhase.SETTLING and self._has_settled(step, servo_state, now_s):
             self._gripper.close_to(step.safe.executed.closedness)
             step.enter(StepPhase.GRIPPING, now_s)
+        elif step.phase is not StepPhase.GRIPPING:
+            missed = self._not_arrived(step, servo_state, now_s)
+            if missed:
+                self._arm.settle()
+                step.interrupted = True
+                step.reasons.append(f"not_arrived: {missed}")
+                return self._finish(step, now_s)
         if step.phase is StepPhase.GRIPPING:
             report = self._gripper.report
             # A jam that was noticed since the faults were last checked will end the step as one.
@@ -109,6 +130,40 @@ class StepRunner:
             if now_s - step.phase_since_s > limit_s:
                 return fault_of_code(FaultCode.GRIPPER, f"no end of its motion within {limit_s} s")
         return None
+
+    def _has_settled(self, step: RunningStep, servo_state: ServoState, now_s: float) -> bool:
+        """Whether the arm rests at its target, or where contact has stopped it."""
+        if servo_state.blocked:
+            # Fingers that squeeze something make the joints tremble.
+            limit_s = self._config.settle_timeout_s
+            return self._arm.resting(servo_state) or now_s - step.phase_since_s > limit_s
+        return self._arm.resting(servo_state) and self._is_at_target(step, servo_state)
+
+    def _is_at_target(self, step: RunningStep, servo_state: ServoState) -> bool:
+        config = self._config
+        target = [*(step.safe.target_position_m or ()), step.safe.target_yaw_rad or 0.0]
+        tolerance = (config.arrival_tolerance_m, config.arrival_tolerance_rad)
+        return self._arm.is_at_target(servo_state, target, tolerance)
+
+    def _not_arrived(self, step: RunningStep, servo_state: ServoState, now_s: float) -> str:
+        """Why a step will not arrive any more; empty while it may."""
+        share = max(servo_state.speed_share, self._config.min_speed_share)
+        away_mm = 1e3 * float(
+            np.linalg.norm(servo_state.position_m - (step.safe.target_position_m or (0, 0, 0)))
+        )
+        speed = f"slider and speed scaling at {servo_state.speed_share:.0%}"
+        limit_s = self._config.step_timeout_s / share
+        if now_s - step.received_s > limit_s:
+            return f"{away_mm:.1f} mm from the target after {limit_s:.0f} s; {speed}"
+        resting = self._arm.resting(servo_state)
+        if step.phase is not StepPhase.SETTLING or servo_state.blocked or not resting:
+            self._rested_since_s = math.inf
+            return ""
+        self._rested_since_s = min(self._rested_since_s, now_s)
+        limit_s = self._config.settle_timeout_s / share
+        if now_s - self._rested_since_s > limit_s:
+            return f"the arm rests {away_mm:.1f} mm from the target; {speed}"
+        return ""
 
     def interrupt(self, why: str) -> list[StepReport]:
         """End the running step, if there is one, before its time."""
@@ -138,6 +193,17 @@ class StepRunner:
                 self._start_yaw_rad,
             ),
             self._config.servo.limits,
+        )
+
+    def _joint_problem(self, servo_state: ServoState, target: FloatArray) -> str:
+        """Which joint a way would bring too near to its end; empty if none."""
+        servo = self._config.servo
+        return path_problem(
+            servo_state.joints_rad,
+            servo_state.commanded,
+            target,
+            servo.link.geometry,
+            servo.joint_limits,
         )
 
     def _mismatch(self, command: StepCommand) -> str:

@@ -17,6 +17,8 @@ OPEN_COUNT, CLOSED_COUNT = 3, 230
 """Measured positions of the fully open and fully closed gripper (vary by a count or two)."""
 _ACTIVE = 3
 _POLL_S = 0.01
+# Fingers this near to the requested count are there: units differ, and the drive has some play.
+_AT_TARGET_COUNTS = 6
 
 
 class GripperError(RuntimeError):
@@ -41,6 +43,28 @@ class GripperStatus:
     """0 closed .. 1 open."""
     object_status: ObjectStatus
     fault: int
+    position: int = OPEN_COUNT
+    """POS: where the fingers are."""
+    requested: int = OPEN_COUNT
+    """PRE: the echo of the newest request that the gripper has taken."""
+
+    def ended(self, request: int | None) -> bool:
+        """Whether the motion to a requested count has ended, by OBJ, PRE and POS together.
+
+        The three are updated one after the other, in either order. Right after a request OBJ may
+        still speak of the motion before: "at the target" is believed only there, "stopped while
+        opening" only of a request to open, "while closing" only of one to close.
+        """
+        if request is None:
+            return not self.moving
+        if self.requested != request or self.moving:
+            return False
+        reachable = min(max(request, OPEN_COUNT), CLOSED_COUNT)
+        if self.object_status is ObjectStatus.AT_TARGET:
+            return abs(self.position - reachable) <= _AT_TARGET_COUNTS
+        if self.object_status is ObjectStatus.STOPPED_CLOSING:
+            return self.position <= reachable + _AT_TARGET_COUNTS
+        return self.position >= reachable - _AT_TARGET_COUNTS
 
     @property
     def holding(self) -> bool:
@@ -53,6 +77,16 @@ class GripperStatus:
         return self.object_status is ObjectStatus.MOVING
 
 
+def count_of(closedness: float) -> int:
+    """The count to request for a closedness, 0 open .. 1 closed."""
+    if not 0.0 <= closedness <= 1.0:
+        raise GripperError(f"closedness is {closedness}; it must lie between 0 and 1")
+    # The ends go to the stops, so that unit-to-unit differences leave no gap.
+    if closedness in (0.0, 1.0):
+        return 255 if closedness else 0
+    return round(OPEN_COUNT + closedness * (CLOSED_COUNT - OPEN_COUNT))
+
+
 class RobotiqClient:
     """A connection to one gripper."""
 
@@ -60,6 +94,7 @@ class RobotiqClient:
         self._address = (host, port)
         self._timeout_s = timeout_s
         self._socket: socket.socket | None = None
+        self._requested: int | None = None
 
     def __enter__(self) -> RobotiqClient:
         self.connect()
@@ -96,10 +131,15 @@ class RobotiqClient:
             opening=min(max(1.0 - share, 0.0), 1.0),
             object_status=object_status,
             fault=self._get("FLT"),
+            position=position,
+            requested=self._get("PRE"),
         )
 
     def activate(self, timeout_s: float = 10.0) -> None:
-        """Activate if need be. The fingers then run through their whole stroke."""
+        """Activate if need be. The fingers then run through their whole stroke.
+
+        A gripper that does not become active in time is told not to any more.
+        """
         if self._get("STA") == _ACTIVE:
             return
         deadline_s = time.monotonic() + timeout_s
@@ -107,7 +147,11 @@ class RobotiqClient:
         self._set(ATR=0)
         self._wait_for("STA", 0, deadline_s)
         self._set(ACT=1)
-        self._wait_for("STA", _ACTIVE, deadline_s)
+        try:
+            self._wait_for("STA", _ACTIVE, deadline_s)
+        except GripperError:
+            self._set(ACT=0)
+            raise
 
     def move(self, closedness: float, speed: int = 255, force: int = 0) -> None:
         """Start to move to a closedness, 0 open .. 1 closed; returns when the request is taken.
@@ -117,12 +161,9 @@ class RobotiqClient:
             speed: 0 (20 mm/s) to 255 (150 mm/s).
             force: 0 (20 N) to 255 (235 N).
         """
-        if not 0.0 <= closedness <= 1.0:
-            raise GripperError(f"closedness is {closedness}; it must lie between 0 and 1")
-        count = round(OPEN_COUNT + closedness * (CLOSED_COUNT - OPEN_COUNT))
-        # The ends go to the stops, so that unit-to-unit differences leave no gap.
-        count = 0 if closedness == 0.0 else 255 if closedness == 1.0 else count
+        count = count_of(closedness)
         self._set(POS=count, SPE=speed, FOR=force, GTO=1)
+        self._requested = count
         self._wait_for("PRE", count, time.monotonic() + self._timeout_s)
 
     def wait_until_stopped(self, timeout_s: float = 5.0) -> GripperStatus:
@@ -130,7 +171,7 @@ class RobotiqClient:
         deadline_s = time.monotonic() + timeout_s
         while True:
             status = self.status()
-            if not status.moving:
+            if status.ended(self._requested):
                 return status
             if time.monotonic() > deadline_s:
                 raise GripperError(f"gripper still moving after {timeout_s} s; is it jammed?")

@@ -12,7 +12,13 @@ import threading
 import time
 from dataclasses import dataclass, replace
 
-from equi_control.robotiq.client import GripperError, GripperStatus, RobotiqClient
+from equi_control.robotiq.client import (
+    GripperError,
+    GripperStatus,
+    ObjectStatus,
+    RobotiqClient,
+    count_of,
+)
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.04
@@ -20,6 +26,10 @@ _POLL_S = 0.04
 # jammed, where nothing else can have stopped them.
 _JAM_GRACE_S = 0.3
 """Fingers may take so long to leave the place where they rest."""
+# Fingers that stopped short of their target: POS must have stood still for this long, so that an
+# OBJ of the motion before is not believed; for the longer time if OBJ does not fit the request.
+_STILL_S = 0.15
+_STILL_ANYWAY_S = 0.6
 _SENT = 0.06
 _MOVED = 0.012
 _FULLY_OPEN = 0.95
@@ -50,7 +60,10 @@ class GripperWorker:
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._report = GripperReport()
-        self._activate = False
+        self._activate_by_s: float | None = None
+        """Until when activation is wanted; None if it is not."""
+        self._position: int | None = None
+        self._still_since_s = 0.0
         self._request: tuple[int, float] | None = None
         """Number and closedness of what is to be sent next."""
         self._request_number = 0
@@ -77,10 +90,13 @@ class GripperWorker:
         with self._lock:
             return self._report
 
-    def activate(self) -> None:
-        """Ask for activation; the report shows when it is done."""
+    def activate(self, within_s: float = 12.0) -> None:
+        """Ask for activation; the report shows when it is done.
+
+        A gripper that gets its power later is not activated any more: nobody expects its stroke.
+        """
         with self._lock:
-            self._activate = True
+            self._activate_by_s = time.monotonic() + within_s
         self._wake.set()
 
     def move(self, closedness: float) -> None:
@@ -102,7 +118,7 @@ class GripperWorker:
         with self._lock:
             dropped = self._request is not None
             self._request = None
-            self._activate = False
+            self._activate_by_s = None
         return dropped
 
     def forget_request(self) -> None:
@@ -134,10 +150,7 @@ class GripperWorker:
     def _serve(self) -> None:
         self._client.connect()
         while not self._stop.is_set():
-            if self._activate:
-                self._client.activate()
-                with self._lock:
-                    self._activate = False
+            self._activate_if_asked()
             with self._lock:
                 request = self._request
             if request is not None:
@@ -145,6 +158,18 @@ class GripperWorker:
             self._publish(self._client.status())
             self._wake.wait(_POLL_S)
             self._wake.clear()
+
+    def _activate_if_asked(self) -> None:
+        with self._lock:
+            by_s = self._activate_by_s
+        if by_s is None:
+            return
+        left_s = by_s - time.monotonic()
+        if left_s > 0.0:
+            self._client.activate(left_s)
+        with self._lock:
+            if self._activate_by_s == by_s:
+                self._activate_by_s = None
 
     def _send(self, request: tuple[int, float]) -> None:
         opening = self._client.status().opening
@@ -158,8 +183,8 @@ class GripperWorker:
 
     def _publish(self, status: GripperStatus) -> None:
         with self._lock:
-            carried_out = self._request is None
-            stuck = carried_out and self._is_stuck(status)
+            carried_out = self._request is None and self._has_ended(status)
+            stuck = self._request is None and self._is_stuck(status)
             jammed = stuck and time.monotonic() - self._sent_s > _JAM_GRACE_S
             if jammed and not self._report.jammed:
                 _LOG.warning("gripper sent from %s does not move: %s", self._sent_from, status)
@@ -168,11 +193,27 @@ class GripperWorker:
                 active=status.active,
                 opening=status.opening,
                 holding=status.holding and not jammed,
-                settled=carried_out and not status.moving and stuck == jammed,
+                settled=carried_out and stuck == jammed,
                 jammed=jammed,
                 fault=status.fault,
                 reason="" if status.active else "gripper is not activated",
             )
+
+    def _has_ended(self, status: GripperStatus) -> bool:
+        """Whether the newest request has been carried out, or stopped by an object."""
+        now_s = time.monotonic()
+        if status.position != self._position:
+            self._position, self._still_since_s = status.position, now_s
+        if self._sent is None:
+            return not status.moving
+        count = count_of(self._sent)
+        if status.requested != count or status.moving:
+            return False
+        still_s = now_s - max(self._still_since_s, self._sent_s)
+        if status.ended(count):
+            arrived = status.object_status is ObjectStatus.AT_TARGET
+            return arrived or still_s > _STILL_S
+        return still_s > _STILL_ANYWAY_S
 
     def _is_stuck(self, status: GripperStatus) -> bool:
         """Whether the fingers have not moved, although they were sent elsewhere.

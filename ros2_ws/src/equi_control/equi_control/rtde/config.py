@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from equi_control.rtde.robot_reading import Problem
 from equi_core.cell_geometry import CellGeometry
+from equi_core.motion.arm_models import ArmModelError, arm_model
 
 
 class LinkError(RuntimeError):
@@ -32,6 +33,8 @@ class LinkConfig:
     host: str
     geometry: CellGeometry = field(default_factory=CellGeometry)
     """TCP, mounting of the gripper, and the task frame that everything above the link works in."""
+    robot_model: str = "ur5"
+    """The arm: ur3, ur5, ur10, ur3e, ur5e or ur10e. Another one at this address is refused."""
     payload_kg: float = 0.95
     payload_cog_m: tuple[float, float, float] = (0.0, 0.0, 0.058)
     """Centre of mass of gripper and coupling in the flange frame [m]."""
@@ -39,13 +42,17 @@ class LinkConfig:
     """The controller stops the arm by itself if it hears nothing for 1 / this [s]. Until then the
     arm goes no further than the last pose, so a longer wait does not lengthen its way."""
     lookahead_s: float = 0.05
-    """Smoothing of servoL, 0.03 to 0.2 s."""
+    """Smoothing of servoL, 0.03 to 0.2 s. Start a real CB3 arm with 0.1."""
     gain: float = 400.0
-    """Stiffness of servoL, 100 to 2000."""
+    """Stiffness of servoL, 100 to 2000. Start a real CB3 arm with 300."""
 
     def __post_init__(self) -> None:
         if not self.host:
             raise LinkError("robot address is empty; set it to the controller's IP address")
+        try:
+            arm_model(self.robot_model)
+        except ArmModelError as error:
+            raise LinkError(str(error)) from error
         for name, low, high in (
             ("lookahead_s", 0.03, 0.2),
             ("gain", 100, 2000),

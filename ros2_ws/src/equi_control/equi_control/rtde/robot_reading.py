@@ -30,6 +30,8 @@ class Problem(enum.Enum):
     EMERGENCY_STOP = "emergency_stop"
     ROBOT_NOT_RUNNING = "robot_not_running"
     PROGRAM_STOPPED = "program_stopped"
+    DRIVER_SILENT = "driver_silent"
+    """Not the robot's: the driver above the servo process hangs."""
 
 
 ADVICE = {
@@ -43,6 +45,7 @@ ADVICE = {
         "then reset the fault"
     ),
     Problem.ROBOT_NOT_RUNNING: "power on and release the brakes on the pendant, then reset",
+    Problem.DRIVER_SILENT: "free the computer of other load, read the log, then reset the fault",
     Problem.PROGRAM_STOPPED: "see the pendant for the reason, then reset the fault",
 }
 """What the operator should do about each problem."""
@@ -69,6 +72,19 @@ class Reading:
     robot_mode: int
     safety_mode: int
     safety_bits: int
+    speed_slider: float = 1.0
+    """The pendant's speed slider, 0 to 1 (RTDE target_speed_fraction)."""
+    speed_scaling: float = 1.0
+    """What the controller's own limits leave of the speed, 0 to 1 (RTDE speed_scaling)."""
+
+    @property
+    def speed_share(self) -> float:
+        """Share of the commanded speed at which the controller moves the arm, 0 to 1.
+
+        The product of slider and scaling, as UR's own drivers take it. What is no number is none.
+        """
+        share = self.speed_slider * self.speed_scaling
+        return min(share, 1.0) if share >= 0.0 else 0.0
 
     @property
     def at_rest(self) -> bool:

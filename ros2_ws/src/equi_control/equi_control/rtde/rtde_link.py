@@ -20,7 +20,9 @@ import rtde_control
 import rtde_receive
 from numpy.typing import ArrayLike, NDArray
 
+from equi_control.rtde import controller_program
 from equi_control.rtde.config import LinkConfig, LinkError, LinkLostError
+from equi_control.rtde.dashboard import DashboardError
 from equi_control.rtde.robot_reading import ADVICE, Problem, Reading, problem_of
 from equi_control.rtde.tcp_nodelay import set_tcp_nodelay
 from equi_core.geometry import matrix_to_ur_pose, ur_pose_to_matrix
@@ -74,6 +76,7 @@ class RtdeLink:
                 raise LinkError(f"{config.host}: {problem.value}; {ADVICE[problem]}", problem)
             if listen_only:
                 return
+            self._require_model()
             self._control = rtde_control.RTDEControlInterface(config.host)
             if set_tcp_nodelay(config.host, _RTDE_PORT) == 0:
                 raise LinkError(
@@ -142,6 +145,8 @@ class RtdeLink:
             robot_mode=int(receive.getRobotMode()),
             safety_mode=int(receive.getSafetyMode()),
             safety_bits=int(receive.getSafetyStatusBits()),
+            speed_slider=float(receive.getTargetSpeedFraction()),
+            speed_scaling=float(receive.getSpeedScaling()),
         )
 
     def cycle_time_s(self) -> float:
@@ -196,6 +201,20 @@ class RtdeLink:
         except RuntimeError as error:
             raise LinkLostError(f"{config.host}: {error}") from error
 
+    def brake(self, deceleration_m_s2: float) -> bool:
+        """Stop the arm on the controller itself and wait for rest; the program plays on.
+
+        Faster than any stream: what lies ahead of the arm in the controller's smoothing is dropped.
+        The next `servo` must start at the measured pose.
+        """
+        control = self._require_control()
+        try:
+            stopped = bool(control.servoStop(deceleration_m_s2))
+        except RuntimeError as error:
+            raise LinkLostError(f"{self._config.host}: {error}") from error
+        self._servoing = False
+        return stopped
+
     def kick(self) -> bool:
         """Feed the watchdog without moving."""
         return bool(self._require_control().kickWatchdog())
@@ -229,17 +248,24 @@ class RtdeLink:
         self._finish_move(control.moveJ(joints, speed_rad_s, acceleration_rad_s2), "move_joints")
 
     def stop(self) -> None:
-        """Brake and end the program; safe to call in any state, and again."""
+        """Brake and end the program; safe to call in any state, and again.
+
+        A program that a protective stop has *paused* does not listen any more, but whoever presses
+        play on the pendant resumes it towards the old pose. The dashboard ends it.
+        """
         control = self._control
         if control is None:
             return
+        ended = False
         try:
             if control.isConnected() and control.isProgramRunning():
                 if self._servoing:
                     control.servoStop(_SERVO_STOP_DECELERATION_M_S2)
-                control.stopScript()
+                ended = bool(control.stopScript()) and not control.isProgramRunning()
         except RuntimeError as error:
             _LOG.error("the arm could not be stopped by command (%s); its watchdog does it", error)
+        if not ended and not controller_program.stop_program(self._config.host):
+            _LOG.error("the dashboard did not confirm the end of the program")
         self._servoing = False
         self._watchdog_armed = False
 
@@ -254,6 +280,19 @@ class RtdeLink:
                     _LOG.warning("disconnect: %s", error)
         self._control = None
         self._receive = None
+
+    def _require_model(self) -> None:
+        """Refuse another arm than the configured one: its links are other ones."""
+        wanted, host = self._config.robot_model, self._config.host
+        try:
+            found = controller_program.robot_model(host)
+        except DashboardError as error:
+            raise LinkError(f"which arm stands at {host} is not known: {error}") from error
+        if found != wanted:
+            raise LinkError(
+                f"wrong_model: the controller at {host} drives a {found}, but link.robot_model is "
+                f"{wanted}; correct the cell file, or the address"
+            )
 
     def _problem_of_refusal(self) -> Problem:
         """Why the library could not be set up; a controller that can be read says so itself."""

@@ -2,8 +2,8 @@
 """The servo process: owns the link, streams checked poses at the controller's rate.
 
 It stops the arm first and explains second. It ends, with the arm stopped, on any problem of the
-robot, on any error of its own, and when its parent is gone; a new start is a new process. If it is
-killed or hangs, the controller's watchdog stops the arm.
+robot, on any error of its own, and when its parent is gone or hangs; a new start is a new process.
+If it is killed or hangs itself, the controller's watchdog stops the arm.
 
 The loop sleeps to absolute deadlines on the monotonic clock that are locked to the controller's
 own cycles. It sends a new pose only when the controller has read the last one (`cycle_clock`), and
@@ -26,9 +26,12 @@ import numpy as np
 from equi_control.rtde.robot_reading import Problem, Reading, problem_of
 from equi_control.rtde.rtde_link import LinkError, RtdeLink
 from equi_control.servo.config import ServoConfig
+from equi_control.servo.contact import ContactMonitor
 from equi_control.servo.cycle_clock import CycleClock
+from equi_control.servo.heartbeat import Heartbeat
 from equi_control.servo.shared_state import Phase, ServoState, SharedState
 from equi_control.servo.streamer import Streamer, TakeOverError
+from equi_core.motion.blocked_step import BACK_OFF_M, MOST_BACK_OFF_M
 from equi_core.motion.realtime import raise_priority
 
 _LOG = logging.getLogger(__name__)
@@ -43,9 +46,19 @@ _EARLY_S = 0.0008
 _STARVATION_MEMORY_S = 1.0
 # A refused servo command is explained by one of the next readings.
 _EXPLANATION_S = 0.1
+# Slower than this the stream is not planned: the arm then lags, and the step ends as not arrived.
+_LEAST_SPEED_SHARE = 0.05
+# A change of the controller's speed smaller than this is not worth a new plan.
+_SPEED_SHARE_STEP = 0.03
+# An arm further behind its commanded pose than smoothing explains is slowed by the controller.
+_FAR_BEHIND_M = 0.045
+# A blocked arm that still presses is taken back in steps of this.
+_RELIEF_STEP_M = 1e-3
 
 
-def run_servo(config: ServoConfig, commands: Connection, state: SharedState) -> None:
+def run_servo(
+    config: ServoConfig, commands: Connection, state: SharedState, heartbeat: Heartbeat
+) -> None:
     """Entry point of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     signal.signal(signal.SIGTERM, _terminate)
@@ -53,7 +66,7 @@ def run_servo(config: ServoConfig, commands: Connection, state: SharedState) -> 
     _LOG.info("servo process runs at %s priority", granted.value)
     link = RtdeLink(config.link)
     try:
-        _ServoLoop(link, config, commands, state).run()
+        _ServoLoop(link, config, commands, state, heartbeat).run()
     except SystemExit:
         state.write_end(Phase.ENDED, "asked to end")
     except LinkError as error:
@@ -84,15 +97,26 @@ class _ServoLoop:
     """Cycle by cycle: commands in, state out, one pose to the robot."""
 
     def __init__(
-        self, link: RtdeLink, config: ServoConfig, commands: Connection, state: SharedState
+        self,
+        link: RtdeLink,
+        config: ServoConfig,
+        commands: Connection,
+        state: SharedState,
+        heartbeat: Heartbeat,
     ) -> None:
-        self._link, self._config = link, config
+        self._link, self._config, self._heartbeat = link, config, heartbeat
         self._geometry = config.link.geometry
         self._commands, self._state = commands, state
         self._streamer: Streamer | None = None
         self._period_s = 0.008
         self._target_number = 0
         self._blocked = False
+        self._contacts = 0
+        self._relief_m = 0.0
+        self._pressed_at = np.eye(4)
+        self._speed_share = 1.0
+        self._contact = ContactMonitor(config, self._period_s)
+        self._take_over_refusals = 0
         self._message = ""
         self._cycles = 0
         self._late_cycles = 0
@@ -109,6 +133,7 @@ class _ServoLoop:
         self._link.open()
         self._period_s = 1.0 / self._link.rate_hz
         self._clock = CycleClock(self._period_s)
+        self._contact = ContactMonitor(self._config, self._period_s)
         deadline_s = time.monotonic()
         answered_s = math.nan
         while True:
@@ -122,8 +147,11 @@ class _ServoLoop:
             reading = self._link.read()
             if fresh:
                 self._clock.saw_cycle(reading.controller_time_s, time.monotonic())
+                self._contact.see(reading)
             deadline_s = self._clock.next_due_s(reading.controller_time_s)
             problem = problem_of(reading, self._config.max_state_age_s)
+            if problem is Problem.NONE and self._driver_hangs():
+                problem = Problem.DRIVER_SILENT
             if problem is Problem.NONE and self._streamer is not None:
                 problem = self._stream(self._streamer, reading, fresh=fresh)
                 if fresh:
@@ -136,14 +164,21 @@ class _ServoLoop:
                 return
             self._publish(reading, Phase.IDLE if self._streamer is None else Phase.STREAMING)
 
+    def _driver_hangs(self) -> bool:
+        """Whether the arm is driven for a driver that does not poll any more."""
+        if self._streamer is None or self._end_by_s is not None:
+            return False
+        return self._heartbeat.age_s() > self._config.driver_silence_s
+
     def _receive_commands(self) -> None:
-        if self._end_by_s is not None:
-            return
         try:
             while self._commands.poll():
-                self._handle(self._commands.recv())
+                command = self._commands.recv()
+                if self._end_by_s is None or command[0] == "abort":
+                    self._handle(command)
         except (EOFError, OSError):
-            self._begin_end("the driver is gone")
+            if self._end_by_s is None:
+                self._begin_end("the driver is gone")
 
     def _begin_end(self, why: str) -> None:
         """Brake along the trajectory before the program is stopped."""
@@ -165,6 +200,10 @@ class _ServoLoop:
         name, *arguments = command
         if name == "end":
             self._begin_end("asked to end")
+        elif name == "abort":
+            # The driver has seen a limit broken: not along any trajectory, at once.
+            self._message = str(arguments[0])
+            self._end_by_s = -math.inf
         elif name == "activate":
             self._take_over()
         elif self._streamer is None:
@@ -172,9 +211,21 @@ class _ServoLoop:
         elif name == "target":
             self._target_number, target = int(arguments[0]), arguments[1]
             self._blocked = False
+            self._contact.begin_step()
             self._streamer.set_target(target)
         elif name == "decelerate":
-            self._streamer.decelerate()
+            self._decelerate(self._streamer)
+        elif name == "settle":
+            here = self._geometry.to_task(self._link.read().base_link_from_tcp)
+            self._streamer.settle_at(here)
+
+    def _decelerate(self, streamer: Streamer) -> None:
+        """Stop on the way; an arm that has fallen behind must not creep after the stream."""
+        here = self._geometry.to_task(self._link.read().base_link_from_tcp)
+        if float(np.linalg.norm(here[:3, 3] - streamer.commanded[:3])) > _FAR_BEHIND_M:
+            self._link.brake(self._config.contact_deceleration_m_s2)
+            streamer.restart_at(self._geometry.to_task(self._link.read().base_link_from_tcp))
+        streamer.decelerate()
 
     def _take_over(self) -> None:
         """Start streaming at the measured pose, whatever was requested before.
@@ -189,6 +240,7 @@ class _ServoLoop:
             self._streamer = Streamer(reading, self._config, self._period_s)
         except TakeOverError as error:
             self._message = str(error)
+            self._take_over_refusals += 1
             return
         self._message = ""
         self._blocked = False
@@ -197,7 +249,9 @@ class _ServoLoop:
 
     def _stream(self, streamer: Streamer, reading: Reading, *, fresh: bool) -> Problem:
         """Send one pose; a refusal is turned into the problem that explains it."""
-        self._detect_contact(streamer, reading)
+        self._follow_speed(streamer, reading)
+        if not self._watch_contact(streamer, reading):
+            return self._refusal_cause()
         is_new = fresh and self._clock.may_send(reading.controller_time_s)
         if is_new:
             if self._clock.paused:
@@ -233,19 +287,49 @@ class _ServoLoop:
             time.sleep(self._period_s / 2)
         return Problem.PROGRAM_STOPPED
 
-    def _detect_contact(self, streamer: Streamer, reading: Reading) -> None:
-        if self._blocked or streamer.trajectory.finished:
+    def _follow_speed(self, streamer: Streamer, reading: Reading) -> None:
+        """Stretch the motion as the controller does: slider, reduced mode, its own limits."""
+        share = max(reading.speed_share, _LEAST_SPEED_SHARE)
+        if abs(share - self._speed_share) > _SPEED_SHARE_STEP or (
+            share == 1.0 and self._speed_share != 1.0
+        ):
+            self._speed_share = share
+            streamer.set_speed_share(share)
+
+    def _watch_contact(self, streamer: Streamer, reading: Reading) -> bool:
+        """Notice contact and yield to it; False if the controller did not brake.
+
+        The controller brakes by itself, because a stream would first have to use up what its
+        smoothing holds. Then the arm goes back a little on its way, and further while it presses.
+        """
+        if self._blocked:
+            self._relieve(streamer, reading)
+            return True
+        if streamer.trajectory.finished:
+            return True
+        contact = self._contact.contact(reading)
+        if not contact:
+            return True
+        self._blocked = True
+        self._contacts += 1
+        self._relief_m = BACK_OFF_M
+        self._message = f"contact: {contact}"
+        if not self._link.brake(self._config.contact_deceleration_m_s2):
+            return False
+        here = self._geometry.to_task(self._link.read().base_link_from_tcp)
+        streamer.restart_at(here)
+        streamer.yield_to_contact(here, self._relief_m)
+        self._pressed_at = here
+        return True
+
+    def _relieve(self, streamer: Streamer, reading: Reading) -> None:
+        """Take a blocked arm back while it still presses, by millimetres."""
+        if not streamer.trajectory.finished or self._relief_m >= MOST_BACK_OFF_M:
             return
-        lag_m = float(
-            np.linalg.norm(
-                reading.base_link_from_target_tcp[:3, 3] - reading.base_link_from_tcp[:3, 3]
-            )
-        )
-        force_n = float(np.linalg.norm(reading.wrench[:3]))
-        if lag_m > self._config.blocked_lag_m or force_n > self._config.max_contact_force_n:
-            self._blocked = True
-            self._message = f"contact: {lag_m * 1e3:.0f} mm behind the target, {force_n:.0f} N"
-            streamer.yield_to_contact(self._geometry.to_task(reading.base_link_from_tcp))
+        self._contact.contact(reading)
+        if self._contact.force_n > self._config.contact_force_n / 2:
+            self._relief_m += _RELIEF_STEP_M
+            streamer.yield_to_contact(self._pressed_at, self._relief_m)
 
     def _fail(self, reading: Reading, problem: Problem) -> None:
         """Stop first, explain second."""
@@ -280,6 +364,10 @@ class _ServoLoop:
                 target_number=self._target_number,
                 finished=streamer is None or streamer.finished,
                 blocked=self._blocked,
+                contacts=self._contacts,
+                speed_slider=reading.speed_slider,
+                speed_scaling=reading.speed_scaling,
+                take_over_refusals=self._take_over_refusals,
                 worst_gap_s=self._worst_gap_s,
                 late_cycles=self._late_cycles,
                 repeated_cycles=self._repeated_cycles,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equi_control.servo.config import ServoConfig
+from equi_control.servo.heartbeat import Heartbeat
 from equi_control.servo.loop import run_servo
 from equi_control.servo.shared_state import Phase, ServoState, SharedState
 
@@ -21,9 +22,13 @@ class ServoProcess:
     def __init__(self, config: ServoConfig) -> None:
         context = multiprocessing.get_context("spawn")
         self._state = SharedState(context)
+        self._heartbeat = Heartbeat(context)
         receiver, self._commands = context.Pipe(duplex=False)
         self._process = context.Process(
-            target=run_servo, args=(config, receiver, self._state), name="equi-servo", daemon=True
+            target=run_servo,
+            args=(config, receiver, self._state, self._heartbeat),
+            name="equi-servo",
+            daemon=True,
         )
         self._receiver = receiver
         self._started_s = 0.0
@@ -53,8 +58,13 @@ class ServoProcess:
         """Whether the process exists."""
         return self._process.is_alive()
 
+    def beat(self) -> None:
+        """Tell it that the driver is alive; a driver that does not is taken to hang."""
+        self._heartbeat.beat()
+
     def activate(self) -> None:
         """Ask it to take over the arm where it is."""
+        self.beat()
         self._send("activate")
 
     def move_to(self, number: int, target: ArrayLike) -> None:
@@ -65,9 +75,21 @@ class ServoProcess:
         """Stop on the way, within the caps."""
         self._send("decelerate")
 
+    def settle(self) -> None:
+        """Give up the target: go, within the caps, to where the arm is measured to be."""
+        self._send("settle")
+
+    def begin_end(self) -> None:
+        """Ask it to brake along its trajectory and end; returns at once."""
+        self._send("end")
+
+    def abort(self, why: str) -> None:
+        """Ask it to stop the arm at once and end; returns at once."""
+        self._send("abort", why)
+
     def end(self, timeout_s: float = 4.0) -> None:
         """Let it stop the arm and end; kill it if it does not (the robot's watchdog stops it)."""
-        self._send("end")
+        self.begin_end()
         self._process.join(timeout_s)
         if self._process.is_alive():
             self.kill()

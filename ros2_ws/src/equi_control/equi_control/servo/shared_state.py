@@ -68,6 +68,14 @@ class ServoState(NamedTuple):
     """Whether the arm is commanded to rest."""
     blocked: bool = False
     """Whether contact kept the arm from its newest target."""
+    contacts: int = 0
+    """Contacts noticed since the process started."""
+    speed_slider: float = 1.0
+    """The pendant's speed slider, 0 to 1."""
+    speed_scaling: float = 1.0
+    """What the controller's own limits leave of the speed, 0 to 1."""
+    take_over_refusals: int = 0
+    """Take-overs refused since the process started; `message` says why."""
     worst_gap_s: float = 0.0
     late_cycles: int = 0
     repeated_cycles: int = 0
@@ -77,6 +85,11 @@ class ServoState(NamedTuple):
     def position_m(self) -> FloatArray:
         """Measured TCP position (3,) in the task frame [m]."""
         return self.task_from_tcp[:3, 3]
+
+    @property
+    def speed_share(self) -> float:
+        """Share of the commanded speed at which the controller moves the arm, 0 to 1."""
+        return min(max(self.speed_slider * self.speed_scaling, 0.0), 1.0)
 
     @property
     def has_measured(self) -> bool:

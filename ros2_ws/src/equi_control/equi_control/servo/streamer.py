@@ -13,7 +13,9 @@ from scipy.spatial.transform import Rotation
 from equi_control.rtde.robot_reading import Reading
 from equi_control.servo.config import ServoConfig
 from equi_core.geometry import tilt_of, top_down_pose, wrap_angle_rad, yaw_of
-from equi_core.motion.safety import guard_setpoint
+from equi_core.motion.blocked_step import BACK_OFF_M, held_pose
+from equi_core.motion.joint_limits import configuration_problem, unwound_yaw
+from equi_core.motion.safety import GuardedSetpoint, guard_setpoint
 from equi_core.motion.trajectory import TrajectoryGenerator
 
 FloatArray = NDArray[np.float64]
@@ -49,8 +51,17 @@ class Streamer:
                 f"the TCP at {np.round(position, 3).tolist()} m is {outside_m:.3f} m outside the "
                 f"workspace, at most {limits.max_outside_m} is allowed; jog it back"
             )
-        self._limits, self._period_s = limits, period_s
-        yaw = float(yaw_of(pose))
+        problem = configuration_problem(
+            reading.joints_rad,
+            reading.base_link_from_tcp,
+            config.link.geometry,
+            config.joint_limits,
+        )
+        if problem:
+            raise TakeOverError(problem)
+        self._limits, self._period_s, self._config = limits, period_s, config
+        # Counts the turns of the wrist, so that the range of yaw is a range of wrist 3.
+        yaw = unwound_yaw(pose, reading.joints_rad, config.link.geometry)
         upright = top_down_pose(position, yaw)
         self._residual = Rotation.from_matrix(upright[:3, :3].T @ pose[:3, :3]).as_rotvec()
         self._uprighting_s = float(np.linalg.norm(self._residual)) / _UPRIGHTING_RATE_RAD_S * 1.6
@@ -59,6 +70,10 @@ class Streamer:
         self._held = False
         self.trajectory = TrajectoryGenerator(limits, period_s, [*position, yaw])
         self.commanded = np.array([*position, yaw])
+        self._good = self.trajectory.state
+        self._from = self._to = self.commanded.copy()
+        self._speed_share = 1.0
+        self._cap_share = 1.0
         self.pose = pose.copy()
         """task_from_tcp (4, 4) to be sent in this cycle."""
         self.guard_trips = 0
@@ -75,7 +90,29 @@ class Streamer:
     def set_target(self, target: ArrayLike) -> None:
         """Move to a pose (4,): x, y, z [m], yaw [rad] in the task frame, with the tool upright."""
         self._held = False
-        self.trajectory.retarget(target)
+        self._from = self.commanded.copy()
+        pose = np.asarray(target, dtype=np.float64)
+        self._to = pose
+        self._cap_share = self._share_near_surfaces(pose)
+        self.trajectory.set_speed_share(self._cap_share * self._speed_share)
+        self.trajectory.retarget(pose)
+
+    def set_speed_share(self, share: float) -> None:
+        """Command as slowly as the controller moves: `share` (0, 1] of the speed.
+
+        Else the commanded pose would run ahead of the arm.
+        """
+        self._speed_share = share
+        self.trajectory.set_speed_share(self._cap_share * share)
+
+    def _share_near_surfaces(self, target: FloatArray) -> float:
+        """Share of the speed cap for a way that may end at something rigid."""
+        config = self._config
+        way = target[:3] - self.commanded[:3]
+        leads_up = way[2] > 0.7 * float(np.linalg.norm(way))
+        if leads_up or min(target[2], self.commanded[2]) > config.near_surface_height_m:
+            return 1.0
+        return min(1.0, config.near_surface_speed_m_s / self._limits.max_speed_m_s)
 
     def decelerate(self) -> None:
         """Stop on the way, within the caps, uprighting included; the next target ends that."""
@@ -95,8 +132,9 @@ class Streamer:
         )
         if guarded.issues:
             self.guard_trips += 1
-            self.trajectory.restart(self.commanded)
             _LOG.error("set-point refused: %s", guarded.issues[0].message)
+            guarded = self._braking()
+        self._good = self.trajectory.state
         self.commanded = np.array([*guarded.position_m, guarded.yaw_rad])
         pose = top_down_pose(guarded.position_m, guarded.yaw_rad)
         change = self._period_s / _PACE_CHANGE_S
@@ -108,12 +146,50 @@ class Streamer:
             pose[:3, :3] = pose[:3, :3] @ Rotation.from_rotvec(share * self._residual).as_matrix()
         self.pose = pose
 
+    def _braking(self) -> GuardedSetpoint:
+        """The first set-point of a stop within the caps, from the last good commanded state.
+
+        If there is none that stays in the box, the arm is commanded to stand at once.
+        """
+        if self.trajectory.brake_from(self._good):
+            state = self.trajectory.step()
+            guarded = guard_setpoint(
+                state.position[:3],
+                float(state.position[3]),
+                self.commanded[:3],
+                float(self.commanded[3]),
+                self._period_s,
+                self._limits,
+            )
+            if not guarded.issues:
+                return guarded
+        self.trajectory.restart(self.commanded)
+        return GuardedSetpoint(self.commanded[:3], float(self.commanded[3]), ())
+
     def resume_from_rest(self) -> None:
         """Go on to the same target, but speed up from rest: the stream had paused."""
         self.trajectory.resume_from_rest()
 
-    def yield_to_contact(self, measured: FloatArray) -> None:
-        """Give up the target and settle where the arm was stopped."""
-        yaw = float(yaw_of(measured))
-        yaw = float(self.commanded[3]) + float(wrap_angle_rad(yaw - self.commanded[3]))
-        self.trajectory.retarget([*measured[:3, 3], yaw])
+    def settle_at(self, measured: FloatArray) -> None:
+        """Give up the target and go, within the caps, to where the arm is."""
+        self._held = False
+        self.trajectory.retarget([*measured[:3, 3], self._unwound(measured)])
+
+    def restart_at(self, measured: FloatArray) -> None:
+        """The controller has braked the arm: begin anew, at rest, where it stands."""
+        self.commanded = np.array([*measured[:3, 3], self._unwound(measured)])
+        self.trajectory.restart(self.commanded)
+        self._good = self.trajectory.state
+        self.pose = measured.copy()
+
+    def yield_to_contact(self, measured: FloatArray, back_off_m: float = BACK_OFF_M) -> None:
+        """Give up the target and hold, a little back on the way, where the arm was stopped."""
+        target = held_pose(
+            self._from, self._to, measured[:3, 3], self._unwound(measured), back_off_m
+        )
+        self._held = False
+        self.trajectory.retarget(target)
+
+    def _unwound(self, pose: FloatArray) -> float:
+        yaw = float(yaw_of(pose))
+        return float(self.commanded[3]) + float(wrap_angle_rad(yaw - self.commanded[3]))

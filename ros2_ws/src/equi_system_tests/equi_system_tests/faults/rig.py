@@ -6,8 +6,7 @@ from __future__ import annotations
 import socket
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +77,29 @@ class Rig:
         *,
         arm: str = "kinematic",
         model: str = "ur5",
-        servo_silence_s: float = DriverConfig.servo_silence_s,
+        profile: str = "lenient",
+        behaviours: Mapping[str, Any] | None = None,
+        link: Mapping[str, Any] | None = None,
+        driver: Mapping[str, Any] | None = None,
         **servo: Any,
     ) -> None:
-        self.emulator = EmulatorProcess(arm=arm, model=model)
+        """Prepare robot and driver; settings that are not given are the driver's own defaults.
+
+        Args:
+            arm: the emulator's arm: `kinematic` or `physics`.
+            model: the arm that stands there, and that the driver expects.
+            profile: how strictly the emulator behaves: `lenient` or `strict`.
+            behaviours: single behaviours of the emulator that differ from the profile.
+            link: fields of LinkConfig.
+            driver: fields of DriverConfig.
+            **servo: fields of ServoConfig.
+        """
+        self.emulator = EmulatorProcess(
+            arm=arm, model=model, profile=profile, behaviours=behaviours or {}
+        )
         self._servo_settings = servo
-        self._servo_silence_s = servo_silence_s
+        self._link_settings = {"robot_model": model, **(link or {})}
+        self._driver_settings = {"connect_timeout_s": _PATIENCE_S, **(driver or {})}
         self.driver: Driver
         self._next_step = 0
         self._direction = 1.0
@@ -94,24 +110,21 @@ class Rig:
         ages = SafetyLimits(max_state_age_s=_PATIENCE_S, max_command_age_s=_PATIENCE_S)
         return cls(
             **{
-                "watchdog_hz": 1.0,
                 "max_state_age_s": _PATIENCE_S,
-                "servo_silence_s": _PATIENCE_S,
+                "driver_silence_s": _PATIENCE_S,
                 "limits": ages,
                 **settings,
+                "link": {"watchdog_hz": 1.0, **settings.get("link", {})},
+                "driver": {"servo_silence_s": _PATIENCE_S, **settings.get("driver", {})},
             }
         )
 
     def __enter__(self) -> Rig:
         self.emulator.__enter__()
-        link = LinkConfig(self.emulator.address)
-        if "watchdog_hz" in self._servo_settings:
-            link = replace(link, watchdog_hz=self._servo_settings.pop("watchdog_hz"))
+        link = LinkConfig(self.emulator.address, **self._link_settings)
         # A loaded machine may need long to start a process; that is not what is measured.
         self.config = DriverConfig(
-            ServoConfig(link, **self._servo_settings),
-            connect_timeout_s=_PATIENCE_S,
-            servo_silence_s=self._servo_silence_s,
+            ServoConfig(link, **self._servo_settings), **self._driver_settings
         )
         self.driver = Driver(self.config)
         self.driver.connect()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Where an arm stays whose step was blocked: on its straight way, a little before what blocks it.
+
+The law of the training world (`equi_rl.sim.world`): the pressed arm itself sags and turns a little
+off the path, so the path's own point is held, with height and yaw as they were commanded. An arm
+that cannot rise yields sideways: it leans on something.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equi_core.geometry import wrap_angle_rad
+
+FloatArray = NDArray[np.float64]
+
+BACK_OFF_M = 1e-3
+"""A blocked arm is taken back by this along its path, so that nothing stays pressed or wedged."""
+MOST_BACK_OFF_M = 5e-3
+"""How far behind the start of the step it may be taken back: the start may be pressed already."""
+_LEANING_M = 1.5e-3
+
+
+def held_pose(
+    start: ArrayLike,
+    target: ArrayLike,
+    measured_m: ArrayLike,
+    measured_yaw_rad: float,
+    back_off_m: float = BACK_OFF_M,
+) -> FloatArray:
+    """The pose (4,) to hold after a blocked step; each pose is x, y, z [m], yaw [rad].
+
+    Args:
+        start: commanded pose at the start of the step.
+        target: commanded pose at its end.
+        measured_m: measured TCP position (3,) when it was blocked.
+        measured_yaw_rad: measured yaw, wrapped or not.
+        back_off_m: distance to stay before the point that was reached.
+    """
+    begin = np.asarray(start, dtype=np.float64)
+    end = np.asarray(target, dtype=np.float64)
+    reached = np.asarray(measured_m, dtype=np.float64)
+    way = end[:3] - begin[:3]
+    length = float(np.linalg.norm(way))
+    if length > BACK_OFF_M:
+        along_m = float((reached - begin[:3]) @ way) / length
+        fraction = max(-MOST_BACK_OFF_M, along_m - back_off_m) / length
+    else:
+        rotation = float(end[3] - begin[3])
+        rotated = float(wrap_angle_rad(measured_yaw_rad - begin[3]))
+        fraction = max(0.0, rotated / rotation) if rotation else 0.0
+    held = begin + min(1.0, fraction) * (end - begin)
+    aside = reached[:2] - held[:2]
+    if way[2] > length / 2 and float(np.linalg.norm(aside)) > _LEANING_M:
+        held[:2] += aside
+    return held
