@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equi_ros.run_node import EXIT_REFUSED
 from ur_emulator.launching import EmulatorProcess
 
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
@@ -47,18 +46,20 @@ def driver_node(emulator: EmulatorProcess, ros_domain_id: int, processes: Any) -
 
 @pytest.fixture
 def robot(driver_node: Any, ros_probe: Any) -> RobotOverRos:
-    return RobotOverRos(ros_probe)
+    assert ros_probe.change_state("/rtde_driver", "configure", PATIENCE_S), driver_node.output
+    return RobotOverRos(ros_probe, driver_node)
 
 
 class RobotOverRos:
     """A client of the driver, as the policy and an operator are."""
 
-    def __init__(self, probe: Any) -> None:
+    def __init__(self, probe: Any, process: Any) -> None:
         from equi_interfaces.msg import DeltaCommand, ExecutedCommand
 
         from equi_ros import qos
 
         self.probe = probe
+        self.process = process
         self.executed: list[Any] = []
         self._commands = probe.node.create_publisher(DeltaCommand, "/delta_command", qos.COMMAND)
         probe.node.create_subscription(
@@ -89,9 +90,12 @@ class RobotOverRos:
         return self.probe.call(Trigger, f"/rtde_driver/{name}", Trigger.Request(), PATIENCE_S)
 
     def take_over(self) -> None:
-        self.state(lambda state: True)
-        assert self.trigger("activate").success
+        self.transition("activate")
         self.state(lambda state: state.state.value == 2)
+
+    def transition(self, name: str) -> None:
+        done = self.probe.change_state("/rtde_driver", name, PATIENCE_S)
+        assert done, f"{name}: {self.process.output}"
 
     def begin_episode(self, name: str) -> None:
         from equi_interfaces.srv import ResetEpisode
@@ -136,6 +140,7 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
 ) -> None:
     from equi_interfaces.msg import FaultCode
     from equi_interfaces.srv import ResetFault
+    from families import wait_until
 
     # Nothing moves before it is asked to: a command before activation is refused.
     robot.state(lambda state: state.state.value == 0)
@@ -168,6 +173,11 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
     status = robot.safety(lambda status: status.state.value == 3)
     assert status.fault.value == FaultCode.EMERGENCY_STOP
     assert "release the button" in status.operator_action
+    # The arm was let go; it is not taken over again before the fault is reset.
+    wait_until(
+        lambda: robot.probe.lifecycle_state("/rtde_driver") == "inactive", PATIENCE_S, "inactive"
+    )
+    assert not robot.probe.change_state("/rtde_driver", "activate", PATIENCE_S)
 
     # A reset while the button is down changes nothing.
     request = ResetFault.Request(operator_name="test")
@@ -179,28 +189,41 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
     assert status.fault.value == FaultCode.EMERGENCY_STOP
 
 
-def test_a_missing_address_is_one_sentence(ros_domain_id: int, processes: Any) -> None:
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ((), "refused to configure: robot address is empty"),
+        (("robot_ip:=127.0.0.1", "limits.max_speed_m_s:=-1.0"), "max_speed_m_s"),
+        (("robot_ip:=127.0.0.97", "connect_timeout_s:=0.5"), "no connection to 127.0.0.97"),
+    ],
+)
+def test_what_cannot_be_configured_is_refused_in_one_sentence_and_can_be_mended(
+    ros_domain_id: int, processes: Any, ros_probe: Any, parameters: tuple[str, ...], words: str
+) -> None:
+    given = [word for parameter in parameters for word in ("-p", parameter)]
     node = processes.start(
-        [sys.executable, "-m", "equi_control.rtde_driver_node"],
+        [sys.executable, "-m", "equi_control.rtde_driver_node", "--ros-args", *given],
         {"ROS_DOMAIN_ID": str(ros_domain_id)},
     )
 
-    assert node.wait_for_exit(PATIENCE_S) == EXIT_REFUSED
-    assert "robot address is empty" in node.output
+    assert not ros_probe.change_state("/rtde_driver", "configure", PATIENCE_S)
+    node.wait_for_text(words)
     assert "Traceback" not in node.output
+    assert ros_probe.lifecycle_state("/rtde_driver") == "unconfigured"
+    # An impossible request does not end the process either.
+    assert not ros_probe.change_state("/rtde_driver", "activate", PATIENCE_S)
+    assert node.is_running
 
 
-def test_a_wrong_parameter_is_refused_by_name(ros_domain_id: int, processes: Any) -> None:
-    node = processes.start(
-        [
-            *(sys.executable, "-m", "equi_control.rtde_driver_node", "--ros-args"),
-            *("-p", "robot_ip:=127.0.0.1", "-p", "limits.max_speed_m_s:=-1.0"),
-        ],
-        {"ROS_DOMAIN_ID": str(ros_domain_id)},
-    )
-
-    assert node.wait_for_exit(PATIENCE_S) == EXIT_REFUSED
-    assert "max_speed_m_s" in node.output
+def test_the_arm_is_let_go_and_taken_over_again_by_transitions(robot: RobotOverRos) -> None:
+    robot.take_over()
+    robot.transition("deactivate")
+    robot.state(lambda state: state.state.value == 0)
+    refused = robot.command("", 0, (0.05, 0.0, 0.0))
+    assert refused.reasons[0].startswith("not_active")
+    robot.take_over()
+    for transition in ("deactivate", "cleanup", "configure", "activate", "shutdown"):
+        robot.transition(transition)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

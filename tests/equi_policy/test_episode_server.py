@@ -17,8 +17,7 @@ from equi_core.contract import PolicyContract
 pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
 PATIENCE_S = 60.0
 NOBODY = (
-    "activate_service",
-    "home_service",
+    "home_action",
     "open_service",
     "hold_service",
     "driver_reset_service",
@@ -79,6 +78,8 @@ def node(ros_probe: Any) -> Iterator[Any]:
 
     thread = threading.Thread(target=spin, daemon=True)
     thread.start()
+    for transition in ("configure", "activate"):
+        assert ros_probe.change_state("/policy", transition)
     yield node
     executor.shutdown()
     rclpy.try_shutdown()

@@ -26,24 +26,26 @@ def test_a_stamp_decoded_from_a_record_is_read_like_one_of_ros() -> None:
     assert nanoseconds(SimpleNamespace(sec=2, nanosec=5)) == 2_000_000_005
 
 
-def test_diagnostics_carry_one_status_with_its_values() -> None:
-    from diagnostic_msgs.msg import DiagnosticStatus
+def test_diagnostics_carry_the_health_of_every_task_that_has_something_to_say(
+    ros_probe: Any,
+) -> None:
+    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-    from equi_ros.diagnostics import diagnostics
+    from equi_ros.diagnostics import DiagnosticsUpdater, Health
 
-    message = diagnostics(
-        time_message(7),
-        "policy",
-        "no episode",
-        {"step p50 [ms]": "12"},
-        level=DiagnosticStatus.WARN,
-        hardware_id="block_picking",
-    )
-    (status,) = message.status
-    assert nanoseconds(message.header.stamp) == 7
-    assert (status.name, status.message, status.level) == ("policy", "no episode", b"\x01")
-    assert status.hardware_id == "block_picking"
-    assert [(value.key, value.value) for value in status.values] == [("step p50 [ms]", "12")]
+    updater = DiagnosticsUpdater(ros_probe.node)
+    updater.hardware_id = "serial 7"
+    updater.add(lambda: Health("no episode", {"step p50 [ms]": "12"}, DiagnosticStatus.WARN))
+    updater.add(lambda: None, "silent")
+    updater.add(lambda: Health("active"), "lifecycle")
+
+    message = ros_probe.wait_for_message(DiagnosticArray, "/diagnostics")
+
+    main, lifecycle = message.status
+    assert (main.name, main.message, main.level) == ("test_probe", "no episode", b"\x01")
+    assert [(value.key, value.value) for value in main.values] == [("step p50 [ms]", "12")]
+    assert (lifecycle.name, lifecycle.level) == ("test_probe: lifecycle", b"\x00")
+    assert {status.hardware_id for status in message.status} == {"serial 7"}
 
 
 @pytest.mark.parametrize("topic", ["ROBOT_STATE", "OBSERVATION", "COMMAND", "LATCHED"])

@@ -33,10 +33,10 @@ setup(
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "equi-ur-emulator = ur_emulator.main:main",
-            "camera_node = equi_cell_sim.camera_node:main",
-            "scene_node = equi_cell_sim.scene_node:main",
-            "expert_policy_node = equi_cell_sim.expert_policy_node:main",
+            "equi-ur-emulator = equi_cell_sim.executables:emulator",
+            "camera_node = equi_cell_sim.executables:camera_node",
+            "scene_node = equi_cell_sim.executables:scene_node",
+            "expert_policy_node = equi_cell_sim.executables:expert_policy_node",
         ],
         "ur_emulator.arms": ["physics = equi_cell_sim.physics_arm:PhysicsArm"],
     },

@@ -30,7 +30,8 @@ setup(
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "rtde_driver_node = equi_control.rtde_driver_node:main",
+            "equi-conformance = equi_control.conformance.main:main",
+            "rtde_driver_node = equi_control.executables:rtde_driver_node",
         ],
     },
 )

@@ -30,7 +30,7 @@ setup(
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "depth_fusion_node = equi_perception.depth_fusion_node:main",
+            "depth_fusion_node = equi_perception.executables:depth_fusion_node",
         ],
         "equi.benchmarks": ["fusion = equi_perception.bench_fusion:run"],
     },

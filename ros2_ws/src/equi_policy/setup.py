@@ -37,7 +37,7 @@ setup(
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "policy_node = equi_policy.policy_node:main",
+            "policy_node = equi_policy.executables:policy_node",
             "replay = equi_policy.replay:main",
         ],
         "equi.benchmarks": ["policy-step = equi_policy.bench_policy_step:run"],

@@ -26,7 +26,7 @@ setup(
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "lifecycle_manager_node = equi_ros.lifecycle.lifecycle_manager_node:main",
+            "lifecycle_manager_node = equi_ros.executables:lifecycle_manager_node",
         ],
     },
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The robot driver alone; it connects and waits to be activated.
+"""The robot driver alone: it connects; in a real cell an operator activates it.
 
 ros2 launch equi_policy control.launch.py cell:=lab model:=models/block_picking
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
-from equi_ros.launching import CellLaunch, cell_argument
+from equi_ros.launching import CellLaunch, autostart_argument, cell_argument
 
 HERE = Path(__file__).resolve().parent
 
@@ -21,7 +21,8 @@ def start(context):
         "robot_ip": launch.robot_ip,
         "contract": str(launch.path(launch.value("model")) / "contract.json"),
     }
-    return [launch.node("equi_control", "rtde_driver_node", "rtde_driver", own)]
+    node = launch.node("equi_control", "rtde_driver_node", "rtde_driver", own)
+    return [node, *launch.own_manager("rtde_driver")]
 
 
 def generate_launch_description():
@@ -29,6 +30,7 @@ def generate_launch_description():
     return LaunchDescription(
         [
             cell_argument(),
+            autostart_argument(),
             DeclareLaunchArgument(
                 "robot_ip", default_value="", description="address; empty: the cell's"
             ),

@@ -9,7 +9,7 @@ from pathlib import Path
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
-from equi_ros.launching import BOOLEAN, CellLaunch, cell_argument
+from equi_ros.launching import BOOLEAN, CellLaunch, autostart_argument, cell_argument
 
 HERE = Path(__file__).resolve().parent
 
@@ -23,7 +23,8 @@ def start(context):
         "calibration": str(launch.path(calibration)),
         "ignore_calibration_verdict": launch.flag("ignore_calibration"),
     }
-    return [launch.node("equi_perception", "depth_fusion_node", "depth_fusion", own)]
+    node = launch.node("equi_perception", "depth_fusion_node", "depth_fusion", own)
+    return [node, *launch.own_manager("depth_fusion")]
 
 
 def generate_launch_description():
@@ -31,6 +32,7 @@ def generate_launch_description():
     return LaunchDescription(
         [
             cell_argument(),
+            autostart_argument(),
             DeclareLaunchArgument("model", description="folder with contract.json"),
             DeclareLaunchArgument(
                 "calibration", default_value="", description="folder; empty: that of the cell"

@@ -9,7 +9,7 @@ from pathlib import Path
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
-from equi_ros.launching import CellLaunch, cell_argument
+from equi_ros.launching import CellLaunch, autostart_argument, cell_argument
 
 HERE = Path(__file__).resolve().parent
 
@@ -19,9 +19,11 @@ def start(context):
     launch = CellLaunch(context, HERE)
     own = {"model": str(launch.path(launch.value("model")))}
     if launch.value("driven_by") == "policy":
-        return [launch.node("equi_policy", "policy_node", "policy", own)]
-    own |= {"robot_ip": launch.robot_ip, "seed": int(launch.value("seed"))}
-    return [launch.node("equi_cell_sim", "expert_policy_node", "policy", own)]
+        node = launch.node("equi_policy", "policy_node", "policy", own)
+    else:
+        own |= {"robot_ip": launch.robot_ip, "seed": int(launch.value("seed"))}
+        node = launch.node("equi_cell_sim", "expert_policy_node", "policy", own)
+    return [node, *launch.own_manager("policy")]
 
 
 def generate_launch_description():
@@ -29,6 +31,7 @@ def generate_launch_description():
     return LaunchDescription(
         [
             cell_argument(),
+            autostart_argument(),
             DeclareLaunchArgument("model", description="folder with contract.json and weights"),
             DeclareLaunchArgument(
                 "driven_by",

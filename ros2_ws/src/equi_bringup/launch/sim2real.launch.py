@@ -32,7 +32,7 @@ from launch_ros.actions import Node
 
 from equi_core.contract import PolicyContract
 from equi_core.scene_seeds import TEST_SEED
-from equi_ros.launching import BOOLEAN, CellLaunch, cell_argument
+from equi_ros.launching import BOOLEAN, ROBOT_SIDE, CellLaunch, cell_argument
 
 HERE = Path(__file__).resolve().parent
 
@@ -74,11 +74,12 @@ def start(context):
         )
     robot_ip = launch.robot_ip
     folder, driver = choose_model(launch, simulated)
-    common = {"cell": cell.path, "model": folder}
+    common = {"cell": cell.path, "model": folder, "autostart": "false"}
     robot_side = [
         include("control", robot_ip=robot_ip, **common),
         include("perception", ignore_calibration=value("ignore_calibration"), **common),
         include("policy", driven_by=driver, robot_ip=robot_ip, seed=value("seed"), **common),
+        launch.lifecycle_manager(*ROBOT_SIDE),
         *evaluation(launch, driver, folder),
         *viewer(launch),
     ]

@@ -67,7 +67,9 @@ class SceneNode(Node):
         }
         self._publish_truth()
         response.accepted = True
-        response.message = json.dumps({"goal_xy_m": scene.goal_xy_m})
+        if scene.goal_xy_m is not None:
+            response.has_goal = True
+            response.goal_position.x, response.goal_position.y = map(float, scene.goal_xy_m)
         return response
 
     def _on_check_success(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus
 from equi_interfaces.msg import (
     DriverState as DriverStateMsg,
 )
@@ -28,7 +28,7 @@ from equi_control.driver.steps import StepReport
 from equi_control.servo.shared_state import ServoState
 from equi_core.geometry import quaternion_xyzw, yaw_of
 from equi_core.motion.ur5_kinematics import JOINT_NAMES
-from equi_ros.diagnostics import diagnostics as diagnostics_message
+from equi_ros.diagnostics import Health
 
 _LEVELS = {
     DriverState.IDLE: DiagnosticStatus.OK,
@@ -135,7 +135,7 @@ def executed_command(
     )
 
 
-def diagnostics(driver: Driver, stamp: Time) -> DiagnosticArray:
+def health(driver: Driver) -> Health:
     """Health of driver, servo stream and gripper."""
     servo, gripper, fault = driver.servo_state, driver.gripper_report, driver.fault
     values = {"gripper": "connected" if gripper.connected else gripper.reason}
@@ -148,7 +148,7 @@ def diagnostics(driver: Driver, stamp: Time) -> DiagnosticArray:
             guard_trips=str(servo.guard_trips),
         )
     text = fault.reason if fault else driver.notice or driver.state.name
-    return diagnostics_message(stamp, "rtde_driver", text, values, level=_LEVELS[driver.state])
+    return Health(text, values, _LEVELS[driver.state])
 
 
 def _vector(values: NDArray[np.float64]) -> Vector3:

@@ -7,6 +7,7 @@ Knows no ROS: the node hands in how a parameter is declared and read.
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,33 @@ from equi_control.servo.config import ServoConfig
 from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import PolicyContract, Workspace
 from equi_core.motion.safety_limits import SafetyLimits
+from equi_core.setting_fields import SettingInfo, setting_infos
 
 _SKIPPED = {"limits", "link", "servo", "workspace", "host", "geometry"}
-_WORDS = {
-    "robot_ip": "address of the UR controller",
-    "contract": "contract.json of the policy; its workspace and steps tighten the cell's limits",
-    "state_rate_hz": "rate of robot_state, joint_states and tcp_pose [Hz]",
+_OWN = {
+    "robot_ip": SettingInfo("address of the UR controller"),
+    "contract": SettingInfo(
+        "contract.json of the policy; its workspace and steps tighten the cell's limits"
+    ),
+    "state_rate_hz": SettingInfo(
+        "rate of robot_state, joint_states and tcp_pose [Hz]", low=1.0, high=500.0
+    ),
 }
+_ANY_HOST = "unset"
 
 
-Declare = Callable[[str, Any, str], Any]
-"""Declares a parameter by name, default and description, and returns its value."""
+Declare = Callable[[str, Any, SettingInfo], Any]
+"""Declares a parameter by name, default and description, if it is new, and returns its value."""
+
+
+def declare_parameters(declare: Declare) -> None:
+    """Declare every parameter. Their values are not looked at, so none is refused yet."""
+
+    def declare_only(name: str, default: Any, info: SettingInfo) -> Any:
+        declare(name, default, info)
+        return _ANY_HOST if name == "robot_ip" else default
+
+    read_config(declare_only)
 
 
 def read_config(declare: Declare) -> tuple[DriverConfig, float]:
@@ -35,15 +52,17 @@ def read_config(declare: Declare) -> tuple[DriverConfig, float]:
 
     Raises ContractError, LimitsError or LinkError that names the offending value.
     """
-    robot_ip = str(_read(declare, "robot_ip", ""))
-    contract_path = str(_read(declare, "contract", ""))
-    state_rate_hz = float(_read(declare, "state_rate_hz", 50.0))
+    robot_ip = str(declare("robot_ip", "", _OWN["robot_ip"]))
+    contract_path = str(declare("contract", "", _OWN["contract"]))
+    state_rate_hz = float(declare("state_rate_hz", 50.0, _OWN["state_rate_hz"]))
     workspace = Workspace(**_fields(declare, "workspace.", Workspace()))
     limits = SafetyLimits(workspace=workspace, **_fields(declare, "limits.", SafetyLimits()))
     if contract_path:
-        contract = PolicyContract.load(Path(contract_path).expanduser())
+        contract = PolicyContract.load(
+            Path(contract_path).expanduser(), allow_unsigned=_is_loopback(robot_ip)
+        )
         limits = limits.within_contract(contract.action, contract.workspace)
-    template = LinkConfig(host="unset")
+    template = LinkConfig(host=_ANY_HOST)
     geometry = CellGeometry(**_fields(declare, "geometry.", CellGeometry()))
     link = LinkConfig(robot_ip, geometry, **_fields(declare, "link.", template))
     servo = ServoConfig(link, limits, **_fields(declare, "servo.", ServoConfig(template)))
@@ -54,16 +73,19 @@ def read_config(declare: Declare) -> tuple[DriverConfig, float]:
 def _fields(declare: Declare, prefix: str, defaults: Any) -> dict[str, Any]:
     """Values for the plain fields of a dataclass, declared as parameters under `prefix`."""
     values: dict[str, Any] = {}
+    infos = setting_infos(type(defaults))
     for spec in dataclasses.fields(defaults):
         if spec.name in _SKIPPED:
             continue
-        default = getattr(defaults, spec.name)
-        plain = list(default) if isinstance(default, tuple) else default
-        value = _read(declare, prefix + spec.name, plain)
-        values[spec.name] = tuple(value) if isinstance(default, tuple) else value
+        values[spec.name] = declare(
+            prefix + spec.name, getattr(defaults, spec.name), infos[spec.name]
+        )
     return values
 
 
-def _read(declare: Declare, name: str, default: Any) -> Any:
-    description = _WORDS.get(name, name.rsplit(".", 1)[-1].replace("_", " "))
-    return declare(name, default, description)
+def _is_loopback(host: str) -> bool:
+    """Whether a host can only be an emulated robot on this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""`rtde_driver_node`: wires the driver to ROS; decides nothing itself.
+"""`rtde_driver_node`: wires the driver to ROS; decides nothing itself. A lifecycle node.
+
+Configure connects to robot and gripper; activate takes over the arm, and only then can anything
+move; deactivate stops the arm and lets go of it; a latched fault deactivates, too. States are
+published from configure on.
 
 In: `delta_command`. Out: `robot_state`, `executed_command`, `safety_status` (latched),
-`joint_states`, `tcp_pose`, `diagnostics`. Services: `~/activate`, `~/deactivate`, `~/hold`,
-`~/go_home`, `~/open_gripper`, `~/reset_episode`, `~/reset_fault`. Action: `~/go_home`.
-Nothing moves before `~/activate`.
+`joint_states`, `tcp_pose`, `diagnostics`. Services: `~/hold`, `~/open_gripper`, `~/reset_episode`,
+`~/reset_fault`. Action: `~/go_home`.
 """
 
 from __future__ import annotations
@@ -12,11 +15,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import rclpy
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray
 from equi_interfaces.action import GoHome
 from equi_interfaces.msg import (
     DeltaCommand,
@@ -29,9 +31,10 @@ from equi_interfaces.msg import (
 )
 from equi_interfaces.srv import ResetEpisode, ResetFault
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.msg import ParameterDescriptor
+from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.node import Node
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -39,36 +42,42 @@ from equi_control import messages
 from equi_control.driver.driver import Driver, Refused
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import StepReport
-from equi_control.parameters import read_config
+from equi_control.parameters import declare_parameters, read_config
 from equi_control.rtde.config import LinkError
+from equi_control.servo.shared_state import Phase
 from equi_core.motion.safety import StepCommand
 from equi_ros import qos
-from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
+from equi_ros.diagnostics import Health
+from equi_ros.lifecycle.managed_node import ManagedNode, TransitionRefused
+from equi_ros.parameters import declare
 from equi_ros.publisher_guard import PublisherGuard
 from equi_ros.run_node import run_node
 from equi_ros.stamps import nanoseconds, time_message
 
 _POLL_PERIOD_S = 0.01
 _RESET_TIMEOUT_S = 30.0
+_TAKE_OVER_TIMEOUT_S = 30.0
+_FEEDBACK_PERIOD_S = 0.1
 _HOME_TOLERANCE_M = 0.002
 
 
-class RtdeDriverNode(Node):
+class RtdeDriverNode(ManagedNode):
     """Callbacks convert, call the driver, convert back."""
+
+    refusals = (ValueError, LinkError, Refused)
 
     def __init__(self) -> None:
         super().__init__("rtde_driver")
-        config, rate_hz = read_config(self._declare)
-        self.driver = Driver(config)
-        self._frame_id = messages.frame_of(self.driver)
+        declare_parameters(partial(declare, self))
+        self._driver: Driver | None = None
+        self._polls: list[Timer] = []
+        self._frame_id = ""
         self._executed = self.create_publisher(ExecutedCommand, "executed_command", qos.EXECUTED)
         self._states = self.create_publisher(RobotState, "robot_state", qos.ROBOT_STATE)
         self._safety = self.create_publisher(SafetyStatus, "safety_status", qos.LATCHED)
         self._joints = self.create_publisher(JointState, "joint_states", qos.JOINT_STATES)
         self._poses = self.create_publisher(PoseStamped, "tcp_pose", qos.ROBOT_STATE)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
         self._published_status: Any = None
-        self._home_goal: Any = None
         self._guard = PublisherGuard(self)
         for publisher in (self._executed, self._states, self._safety):
             self._guard.claim(publisher)
@@ -76,14 +85,87 @@ class RtdeDriverNode(Node):
             DeltaCommand, "delta_command", self._on_command, qos.COMMAND, publisher="policy"
         )
         self._create_services()
-        self.driver.connect()
-        self.create_timer(_POLL_PERIOD_S, self._poll)
-        self.create_timer(1.0 / rate_hz, self._publish_state)
-        self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
+        self.diagnostics.add(self._health)
+
+    @property
+    def driver(self) -> Driver:
+        """The driver; exists while the node is configured.
+
+        Raises:
+            Refused: it is not.
+        """
+        if self._driver is None:
+            raise Refused(
+                "the driver is not configured: ros2 lifecycle set "
+                f"{self.get_fully_qualified_name()} configure"
+            )
+        return self._driver
+
+    # Lifecycle -----------------------------------------------------------------------------------
+
+    async def configure(self) -> None:
+        """Connect to robot and gripper; refused if the controller does not answer.
+
+        A robot that answers but is not ready (emergency stop, no power) is no reason: the fault is
+        latched and reported, and an operator resets it before activating.
+        """
+        config, rate_hz = read_config(partial(declare, self))
+        driver = self._driver = Driver(config)
+        self._frame_id = messages.frame_of(driver)
+        self._published_status = None
+        self.diagnostics.hardware_id = f"UR controller {config.servo.link.host}"
+        driver.connect()
+        self._polls = [
+            self.create_timer(_POLL_PERIOD_S, self._poll),
+            self.create_timer(1.0 / rate_hz, self._publish_state),
+        ]
+        await self._wait_for_robot(driver)
+        if driver.fault is not None and driver.fault.code is FaultCode.CONNECTION_LOST:
+            raise TransitionRefused(f"{driver.fault.reason}; {driver.fault.operator_action}")
+
+    async def activate(self) -> None:
+        """Take over the arm where it is; refused while a fault is latched."""
+        driver = self.driver
+        await self._wait_for_robot(driver)
+        driver.activate()
+        await self.waiter.until(lambda: driver.state is not DriverState.IDLE, _TAKE_OVER_TIMEOUT_S)
+        if driver.state in (DriverState.IDLE, DriverState.FAULT):
+            reason = driver.fault.reason if driver.fault else driver.notice
+            self._report(driver.deactivate())
+            raise TransitionRefused(
+                reason or f"the arm was not taken over within {_TAKE_OVER_TIMEOUT_S:g} s"
+            )
+
+    def deactivate(self) -> None:
+        """Stop the arm and let go of it."""
+        self._report(self.driver.deactivate())
+
+    def cleanup(self) -> None:
+        """Stop the arm and end every connection."""
+        for timer in self._polls:
+            self.destroy_timer(timer)
+        self._polls = []
+        if self._driver is not None:
+            driver, self._driver = self._driver, None
+            driver.close()
+
+    async def _wait_for_robot(self, driver: Driver) -> None:
+        """Wait until the robot is connected, or a fault says why it is not."""
+
+        def answered() -> bool:
+            servo = driver.servo_state
+            return driver.fault is not None or (servo is not None and servo.phase is Phase.IDLE)
+
+        await self.waiter.until(answered, driver.config.connect_timeout_s + 1.0)
 
     # In ------------------------------------------------------------------------------------------
 
     def _on_command(self, message: DeltaCommand) -> None:
+        if self._driver is None:
+            self.get_logger().warning(
+                "a command was dropped: the driver is not configured", throttle_duration_sec=2.0
+            )
+            return
         step = message.translation
         self._report(
             self.driver.submit(
@@ -103,16 +185,19 @@ class RtdeDriverNode(Node):
 
     def _create_services(self) -> None:
         actions: dict[str, Callable[[], object]] = {
-            "activate": self.driver.activate,
-            "deactivate": lambda: self._report(self.driver.deactivate()),
             "hold": lambda: self._report(self.driver.hold()),
-            "go_home": self.driver.go_home,
-            "open_gripper": self.driver.open_gripper,
+            "open_gripper": lambda: self.driver.open_gripper(),
         }
         for name, action in actions.items():
             self.create_service(Trigger, f"~/{name}", self._trigger(action))
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset_episode)
-        self.create_service(ResetFault, "~/reset_fault", self._on_reset_fault)
+        # Groups of their own: while they wait for the robot, everything else goes on.
+        self.create_service(
+            ResetFault,
+            "~/reset_fault",
+            self._on_reset_fault,
+            callback_group=ReentrantCallbackGroup(),
+        )
         ActionServer(
             self,
             GoHome,
@@ -148,23 +233,20 @@ class RtdeDriverNode(Node):
             response.message = str(refusal)
         return response
 
-    def _on_reset_fault(
+    async def _on_reset_fault(
         self, request: ResetFault.Request, response: ResetFault.Response
     ) -> ResetFault.Response:
         self.get_logger().info(
             f"reset of fault {request.acknowledged.value} by '{request.operator_name}'"
         )
         try:
-            self.driver.begin_reset(FaultCode(int(request.acknowledged.value)))
-            deadline_s = time.monotonic() + _RESET_TIMEOUT_S
-            while self.driver.resetting and time.monotonic() < deadline_s:
-                self._poll()
-                self._publish_state()
-                time.sleep(_POLL_PERIOD_S)
+            driver = self.driver
+            driver.begin_reset(FaultCode(int(request.acknowledged.value)))
+            await self.waiter.until(lambda: not driver.resetting, _RESET_TIMEOUT_S)
             # A reset that nobody waits for any more must not clear the fault later by itself.
-            missing = self.driver.abort_reset()
-            response.success = self.driver.state is not DriverState.FAULT
-            fault = self.driver.fault
+            missing = driver.abort_reset()
+            response.success = driver.state is not DriverState.FAULT
+            fault = driver.fault
             if missing and fault is not None:
                 response.message = (
                     f"aborted after {_RESET_TIMEOUT_S:g} s, {missing}; see to it and reset again "
@@ -174,47 +256,44 @@ class RtdeDriverNode(Node):
                 response.message = f"{fault.reason}; {fault.operator_action}"
         except (Refused, ValueError) as refusal:
             response.message = str(refusal)
-        response.state = DriverStateMsg(value=int(self.driver.state))
+        state = DriverState.IDLE if self._driver is None else self._driver.state
+        response.state = DriverStateMsg(value=int(state))
         return response
 
     async def _go_home(self, goal: Any) -> GoHome.Result:
-        """The action: as the service, with an end."""
+        """Go home; the goal ends when the arm rests there, was stopped or cannot go on."""
         result = GoHome.Result()
         try:
-            self.driver.go_home()
+            driver = self.driver
+            driver.go_home()
         except Refused as refusal:
             goal.abort()
             result.message = str(refusal)
             return result
-        while self.driver.homing:
+        while driver.homing:
             if goal.is_cancel_requested:
-                self.driver.hold()
+                self._report(driver.hold())
                 goal.canceled()
                 result.message = "stopped on the way"
                 return result
-            feedback = GoHome.Feedback(distance_m=self.driver.distance_from_home_m)
-            goal.publish_feedback(feedback)
-            await self._next_poll()
-        at_home = self.driver.distance_from_home_m < _HOME_TOLERANCE_M
-        result.success = self.driver.state is DriverState.HOLD and at_home
+            goal.publish_feedback(GoHome.Feedback(distance_m=driver.distance_from_home_m))
+            await self.waiter.until(
+                lambda: not driver.homing or goal.is_cancel_requested, _FEEDBACK_PERIOD_S
+            )
+        at_home = driver.distance_from_home_m < _HOME_TOLERANCE_M
+        result.success = driver.state is DriverState.HOLD and at_home
         if result.success:
             goal.succeed()
         else:
             goal.abort()
-            result.message = self.driver.fault.reason if self.driver.fault else "did not arrive"
+            result.message = driver.fault.reason if driver.fault else "did not arrive"
         return result
-
-    def _next_poll(self) -> Any:
-        """A future that is done after the next poll of the driver."""
-        if self._home_goal is None:
-            self._home_goal = rclpy.task.Future()
-        return self._home_goal
 
     # Out -----------------------------------------------------------------------------------------
 
     def _poll(self) -> None:
-        self._report(self.driver.poll())
         driver = self.driver
+        self._report(driver.poll())
         if self._guard.problems() and driver.state is DriverState.ACTIVE:
             # Somebody else commands or speaks for this driver: stop first, the guard has said who.
             self._report(driver.hold())
@@ -222,9 +301,9 @@ class RtdeDriverNode(Node):
         if now != self._published_status:
             self._published_status = now
             self._safety.publish(messages.safety_status(driver, self._stamp()))
-        if self._home_goal is not None:
-            waiting, self._home_goal = self._home_goal, None
-            waiting.set_result(None)
+        if driver.state is DriverState.FAULT and self.is_active and self.executor is not None:
+            # The arm was let go: whoever wants it back resets the fault and activates again.
+            self.executor.create_task(self.change_state(Transition.TRANSITION_DEACTIVATE))
 
     def _publish_state(self) -> None:
         servo = self.driver.servo_state
@@ -238,8 +317,8 @@ class RtdeDriverNode(Node):
             self._joints.publish(messages.joint_state(servo, stamp))
             self._poses.publish(messages.tcp_pose(servo, stamp, self._frame_id))
 
-    def _publish_diagnostics(self) -> None:
-        self._diagnostics.publish(messages.diagnostics(self.driver, self._stamp()))
+    def _health(self) -> Health | None:
+        return None if self._driver is None else messages.health(self._driver)
 
     def _report(self, reports: list[StepReport]) -> None:
         for report in reports:
@@ -251,10 +330,6 @@ class RtdeDriverNode(Node):
             self._executed.publish(messages.executed_command(report, stamps, self._frame_id))
             for reason in report.reasons:
                 self.get_logger().info(f"step {report.command.step_index}: {reason}")
-
-    def _declare(self, name: str, default: Any, description: str) -> Any:
-        descriptor = ParameterDescriptor(description=description, read_only=True)
-        return self.declare_parameter(name, default, descriptor).value
 
     # Time ----------------------------------------------------------------------------------------
 
@@ -270,13 +345,13 @@ class RtdeDriverNode(Node):
 
     def destroy_node(self) -> None:
         """Stop the arm before leaving the graph, whatever the reason."""
-        self.driver.close()
+        self.cleanup()
         super().destroy_node()
 
 
 def main(args: list[str] | None = None) -> int:
     """Entry point of the node."""
-    return run_node("rtde_driver", RtdeDriverNode, args, refusals=(ValueError, LinkError))
+    return run_node("rtde_driver", RtdeDriverNode, args, refusals=(ValueError,))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def setting_infos(kind: type) -> Mapping[str, SettingInfo]:
     found = {}
     for spec in dataclasses.fields(kind):
         given = spec.metadata.get(_KEY, SettingInfo(""))
-        words = given.description or texts.get(spec.name) or spec.name.replace("_", " ")
+        words = given.description or texts.get(spec.name) or _words_of(spec.name)
         found[spec.name] = dataclasses.replace(given, description=_with_unit(words, spec.name))
     return MappingProxyType(found)
 
@@ -80,8 +80,16 @@ def _with_unit(description: str, name: str) -> str:
     """The description, with the unit that the name states if it does not say it."""
     if "[" in description:
         return description
-    suffix = max((end for end in _UNITS if name.endswith(end)), key=len, default="")
+    suffix = _unit_suffix(name)
     return f"{description} [{_UNITS[suffix]}]" if suffix else description
+
+
+def _words_of(name: str) -> str:
+    return name.removesuffix(_unit_suffix(name)).replace("_", " ")
+
+
+def _unit_suffix(name: str) -> str:
+    return max((end for end in _UNITS if name.endswith(end)), key=len, default="")
 
 
 def _field_docstrings(owner: type) -> dict[str, str]:

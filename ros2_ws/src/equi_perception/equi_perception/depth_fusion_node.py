@@ -4,9 +4,9 @@
     ros2 run equi_perception depth_fusion_node --ros-args \
         -p model:=models/block_picking -p calibration:=calibration/results/sim -p cell:=sim
 
-Refuses to start (exit code 3) with a contract or calibration that must not be used. While it runs
-it publishes an observation for every new pair of clouds that is fresh, simultaneous, and taken
-after the arm came to rest; anything else is explained on `perception_status`.
+A lifecycle node: configure refuses a contract or calibration that must not be used. While it is
+active it publishes an observation for every new pair of clouds that is fresh, simultaneous, and
+taken after the arm came to rest; anything else is explained on `perception_status`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus
 from equi_interfaces.msg import Observation, PerceptionStatus, RobotState
 from equi_interfaces.srv import ResetEpisode
-from rclpy.node import Node
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image, PointCloud2
 
 from equi_core.calibration import CellCalibration
@@ -44,78 +44,68 @@ from equi_perception.perception_report import PerceptionMetrics, StatusDebouncer
 from equi_perception.preview import preview_rgb
 from equi_perception.raw_cloud import RawCloudError, read_cloud
 from equi_ros import qos
-from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
-from equi_ros.diagnostics import diagnostics
-from equi_ros.parameters import declare_settings
+from equi_ros.diagnostics import Health
+from equi_ros.lifecycle.managed_node import ManagedNode
+from equi_ros.parameters import declare, declare_settings, read_settings
 from equi_ros.publisher_guard import PublisherGuard
 from equi_ros.run_node import run_node
 
 _TICK_S = 0.02
 
 
-class DepthFusionNode(Node):
+class DepthFusionNode(ManagedNode):
     """Wires topics to the libraries; decides nothing itself."""
 
     def __init__(self) -> None:
         super().__init__("depth_fusion")
-        self._cameras = tuple(
-            str(name) for name in self.declare_parameter("cameras", ["cam_left", "cam_right"]).value
-        )
-        self._cell = self._text("cell", "sim")
-        contract = PolicyContract.load(Path(self._text("model")) / "contract.json")
-        calibration = self._load_calibration()
-        self._contract_sha256 = contract.weights_sha256
-        self._calibrated = {name: calibration.camera(name) for name in self._cameras}
-        self._builder = ObservationBuilder(
-            contract.image,
-            {name: camera.base_from_raw_points for name, camera in self._calibrated.items()},
-            declare_settings(self, FusionConfig()),
-            declare_settings(self, CellGeometry(), prefix="geometry."),
-        )
-        self._builder.warm_up()
-        self._remove_outliers = bool(self.declare_parameter("remove_outliers", False).value)
-        limits = declare_settings(self, FreshnessLimits())
-        self._monitor = FreshnessMonitor(self._cameras, limits)
+        self._declare_parameters()
+        self._builder: ObservationBuilder | None = None
         self._goals: dict[str, tuple[float, float, float] | None] = {}
         self._sequence = 0
-        self._used_stamps_ns: dict[str, int] = {}
-        self._debouncer = StatusDebouncer()
-        self._metrics = PerceptionMetrics(self._cameras)
-        self._unreadable: dict[str, Issue] = {}
+        self._static_frames: Publisher | None = None
         self._connect()
-        self.get_logger().info(
-            f"ready: task {contract.task}, cameras {', '.join(self._cameras)}, "
-            f"calibration of cell '{calibration.cell}' from {calibration.created.date()}"
+
+    def _declare_parameters(self) -> None:
+        self._cameras: tuple[str, ...] = declare(
+            self, "cameras", ("cam_left", "cam_right"), "names of the cameras"
         )
-
-    # Wiring ------------------------------------------------------------------------------------
-
-    def _text(self, name: str, default: str = "") -> str:
-        return str(self.declare_parameter(name, default).value)
-
-    def _load_calibration(self) -> CellCalibration:
-        calibration = CellCalibration.load(Path(self._text("calibration")))
-        serials = {name: self._text(f"{name}.serial") for name in self._cameras}
-        if self.declare_parameter("ignore_calibration_verdict", False).value:
-            self.get_logger().warning(
-                "calibration verdict, age and cell are NOT checked: ignore_calibration_verdict"
+        self._cell = str(declare(self, "cell", "sim", "name of the cell, as in its calibration"))
+        for name in self._cameras:
+            declare(self, f"{name}.topic", f"{name}/depth/points", f"topic of the clouds of {name}")
+            declare(
+                self, f"{name}.serial", "", f"serial number of {name}; empty: it is not checked"
             )
-        else:
-            known = {name: serial for name, serial in serials.items() if serial}
-            calibration.require_usable(self._cameras, cell=self._cell, serials=known)
-        return calibration
+        for name, words in (
+            ("model", "folder with the policy's contract.json"),
+            ("calibration", "folder with calibration.yaml"),
+        ):
+            declare(self, name, "", words, read_only=False)
+        declare(
+            self,
+            "ignore_calibration_verdict",
+            False,
+            "use a calibration that failed, expired or belongs to another cell; for rehearsals",
+        )
+        declare(self, "simulated", False, "the cell is simulated: an unsigned model will do")
+        declare(self, "remove_outliers", False, "drop lone points before fusing", read_only=False)
+        declare_settings(self, CellGeometry(), prefix="geometry.")
+        declare_settings(self, FusionConfig(), read_only=False)
+        declare_settings(self, FreshnessLimits(), read_only=False)
 
     def _connect(self) -> None:
-        self._observations = self.create_publisher(Observation, "observation", qos.OBSERVATION)
-        self._previews = self.create_publisher(Image, "observation_preview", qos.OBSERVATION)
+        self._observations = self.create_lifecycle_publisher(
+            Observation, "observation", qos.OBSERVATION
+        )
+        self._previews = self.create_lifecycle_publisher(
+            Image, "observation_preview", qos.OBSERVATION
+        )
         self._status = self.create_publisher(PerceptionStatus, "perception_status", qos.LATCHED)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
         self._guard = PublisherGuard(self)
         self._guard.claim(self._observations)
         for name in self._cameras:
             self._guard.subscribe(
                 PointCloud2,
-                self._text(f"{name}.topic", f"{name}/depth/points"),
+                self._text(f"{name}.topic"),
                 partial(self._on_cloud, name),
                 qos.POINT_CLOUD,
                 raw=True,
@@ -129,12 +119,78 @@ class DepthFusionNode(Node):
         )
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
         self.create_timer(_TICK_S, self._tick)
-        self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
+        self.diagnostics.add(self._health)
+
+    # Lifecycle ---------------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Load contract and calibration; refused if one of them must not be used."""
+        contract = PolicyContract.load(
+            Path(self._text("model")) / "contract.json",
+            allow_unsigned=bool(self.get_parameter("simulated").value),
+        )
+        calibration = self._load_calibration()
+        self._contract_sha256 = contract.sha256
+        self._calibrated = {name: calibration.camera(name) for name in self._cameras}
+        builder = ObservationBuilder(
+            contract.image,
+            {name: camera.base_from_raw_points for name, camera in self._calibrated.items()},
+            read_settings(self, FusionConfig()),
+            read_settings(self, CellGeometry(), prefix="geometry."),
+        )
+        builder.warm_up()
+        self._remove_outliers = bool(self.get_parameter("remove_outliers").value)
+        self._monitor = FreshnessMonitor(self._cameras, read_settings(self, FreshnessLimits()))
+        self._used_stamps_ns: dict[str, int] = {}
+        self._debouncer = StatusDebouncer()
+        self._metrics = PerceptionMetrics(self._cameras)
+        self._unreadable: dict[str, Issue] = {}
+        self._builder = builder
+        self.diagnostics.hardware_id = self._hardware_id()
         self._publish_camera_frames()
+        self._publish_inactive()
+        self.get_logger().info(
+            f"ready: task {contract.task}, cameras {', '.join(self._cameras)}, "
+            f"calibration of cell '{calibration.cell}' from {calibration.created.date()}"
+        )
+
+    def activate(self) -> None:
+        """Publish observations from now on; the state of the sources is told anew."""
+        self._debouncer = StatusDebouncer()
+
+    def deactivate(self) -> None:
+        """Publish no more observations."""
+        self._publish_inactive()
+
+    def cleanup(self) -> None:
+        """Forget contract and calibration."""
+        self._builder = None
+        self._goals = {}
+
+    def _hardware_id(self) -> str:
+        serials = (self._text(f"{name}.serial") or name for name in self._cameras)
+        return f"{self._cell}: {', '.join(serials)}"
+
+    def _text(self, name: str) -> str:
+        return str(self.get_parameter(name).value)
+
+    def _load_calibration(self) -> CellCalibration:
+        calibration = CellCalibration.load(Path(self._text("calibration")))
+        serials = {name: self._text(f"{name}.serial") for name in self._cameras}
+        if self.get_parameter("ignore_calibration_verdict").value:
+            self.get_logger().warning(
+                "calibration verdict, age and cell are NOT checked: ignore_calibration_verdict"
+            )
+        else:
+            known = {name: serial for name, serial in serials.items() if serial}
+            calibration.require_usable(self._cameras, cell=self._cell, serials=known)
+        return calibration
 
     # Callbacks ---------------------------------------------------------------------------------
 
     def _on_cloud(self, camera: str, data: bytes) -> None:
+        if self._builder is None:
+            return
         try:
             cloud = read_cloud(data)
         except RawCloudError as error:
@@ -155,6 +211,8 @@ class DepthFusionNode(Node):
         self._tick()
 
     def _on_robot(self, message: RobotState) -> None:
+        if self._builder is None:
+            return
         self._monitor.add_robot(messages.stamped_robot(message), self._now_ns())
 
     def _on_reset(
@@ -163,17 +221,22 @@ class DepthFusionNode(Node):
         if not request.episode_id:
             response.accepted, response.message = False, "episode_id is empty; give it a name"
             return response
+        if not self.is_active:
+            response.message = f"perception is {self.state_label}; activate it first"
+            return response
         goal = request.goal_position
         self._goals = {request.episode_id: (goal.x, goal.y, goal.z) if request.has_goal else None}
         response.accepted = True
         return response
 
     def _tick(self) -> None:
+        if not self.is_active or self._builder is None:
+            return
         status = self._monitor.evaluate(self._now_ns())
         foreign = [Issue(Cause.FOREIGN_PUBLISHER, text) for text in self._guard.problems()]
         issues = [*foreign, *self._unreadable.values(), *status.issues]
         if not issues and status.robot is not None and self._is_new(status):
-            issues = self._observe(status, status.robot)
+            issues = self._observe(self._builder, status, status.robot)
         self._publish_status(reportable(issues), status)
 
     # Observing ---------------------------------------------------------------------------------
@@ -185,7 +248,9 @@ class DepthFusionNode(Node):
             for name, cloud in status.clouds.items()
         )
 
-    def _observe(self, status: SyncStatus, robot: StampedRobot) -> list[Issue]:
+    def _observe(
+        self, builder: ObservationBuilder, status: SyncStatus, robot: StampedRobot
+    ) -> list[Issue]:
         """Build and publish an observation; returns what prevented it."""
         begin_s = time.perf_counter()
         self._used_stamps_ns = {name: status.clouds[name].stamp_ns for name in self._cameras}
@@ -195,7 +260,7 @@ class DepthFusionNode(Node):
             if self._remove_outliers:
                 points = {name: without_outliers(rows) for name, rows in points.items()}
             decoded_s = time.perf_counter()
-            fused = self._builder.build(
+            fused = builder.build(
                 points, messages.robot_pose(robot.state), None if goal_m is None else goal_m[:2]
             )
         except CloudLayoutError as error:
@@ -243,21 +308,19 @@ class DepthFusionNode(Node):
         else:
             self.get_logger().info("every source is fresh", throttle_duration_sec=2.0)
 
-    def _publish_diagnostics(self) -> None:
+    def _publish_inactive(self) -> None:
+        reason = "inactive: perception is configured and waits to be activated"
+        self._status.publish(messages.inactive_message(reason, self._stamp()))
+
+    def _health(self) -> Health | None:
+        if not self.is_active or self._builder is None:
+            return None
         status = self._monitor.evaluate(self._now_ns())
         ok = not reportable(status.issues)
-        self._diagnostics.publish(
-            diagnostics(
-                self._stamp(),
-                "depth_fusion",
-                "ready" if ok else "; ".join(str(issue) for issue in status.issues),
-                {
-                    **self._metrics.values(status.cloud_ages_s, self._sequence),
-                    **self._guard.counts(),
-                },
-                level=DiagnosticStatus.OK if ok else DiagnosticStatus.WARN,
-                hardware_id=self._cell,
-            )
+        return Health(
+            "ready" if ok else "; ".join(str(issue) for issue in status.issues),
+            {**self._metrics.values(status.cloud_ages_s, self._sequence), **self._guard.counts()},
+            DiagnosticStatus.OK if ok else DiagnosticStatus.WARN,
         )
 
     def _publish_camera_frames(self) -> None:
@@ -270,7 +333,8 @@ class DepthFusionNode(Node):
         except ImportError:
             return
         transforms = messages.camera_transforms(self._calibrated.values(), self._stamp())
-        self._static_frames = self.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
+        if self._static_frames is None:
+            self._static_frames = self.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
         self._static_frames.publish(TFMessage(transforms=transforms))
 
     def _now_ns(self) -> int:

@@ -24,6 +24,7 @@ from equi_ros.stamps import nanoseconds, time_message
 FRAME = "base_link"
 _FARTHEST_REACH_M = 3.0
 """No arm of this kind reaches farther from its base."""
+_UNIT_TOLERANCE = 1e-3
 _WIDEST_JOINT_RAD = 4 * math.pi
 """Twice the range of a UR's joints."""
 
@@ -46,8 +47,11 @@ def stamped_robot(message: RobotState) -> StampedRobot:
 
 def robot_pose(state: RobotState) -> RobotPose:
     """What the observation needs to know of a robot state."""
-    position = state.tcp_pose.position
+    position, turn = state.tcp_pose.position, state.tcp_pose.orientation
+    quaternion = (turn.x, turn.y, turn.z, turn.w)
+    is_unit = abs(math.hypot(*quaternion) - 1.0) < _UNIT_TOLERANCE
     return RobotPose(
+        quaternion_xyzw=quaternion if is_unit else None,
         joints_rad=tuple(float(angle) for angle in state.joint_positions),
         tcp_position_m=(position.x, position.y, position.z),
         yaw_rad=state.tcp_yaw_rad,
@@ -103,6 +107,13 @@ def status_message(
         reasons=[str(issue) for issue in issues],
         camera_names=list(camera_names),
         cloud_ages_s=list(status.cloud_ages_s),
+    )
+
+
+def inactive_message(reason: str, stamp: Time) -> PerceptionStatus:
+    """Not active: no observation comes until somebody activates the node."""
+    return PerceptionStatus(
+        header=Header(stamp=stamp), state=PerceptionStatus.INACTIVE, reasons=[reason]
     )
 
 

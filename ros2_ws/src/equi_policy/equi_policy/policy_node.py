@@ -5,7 +5,8 @@
 
 The recurrent state belongs to an episode id and is kept by `equi_policy.session`. The node adds
 the RunEpisode action (home, reset everyone, run to the end) and the latency of each stage.
-Refuses to start (exit code 3) with a model that is missing, damaged or of another version.
+A lifecycle node: configure loads the model and refuses one that is missing, damaged or of another
+version; while it is not active it sends no command and takes no episode.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus
 from equi_interfaces.msg import (
     DeltaCommand,
     DriverState,
@@ -29,9 +29,7 @@ from equi_interfaces.msg import (
     SafetyStatus,
 )
 from equi_interfaces.srv import ResetEpisode
-from rclpy.node import Node
 
-from equi_policy.deployed_policy import DeployedPolicy
 from equi_policy.errors import WeightsError
 from equi_policy.latency import LatencyTracker
 from equi_policy.messages import executed_step, received_observation
@@ -46,25 +44,29 @@ from equi_policy.session import (
     SessionLimits,
 )
 from equi_ros import qos
-from equi_ros.diagnostics import PERIOD_S as DIAGNOSTICS_PERIOD_S
-from equi_ros.diagnostics import diagnostics
+from equi_ros.diagnostics import Health
+from equi_ros.lifecycle.managed_node import ManagedNode, TransitionRefused
 from equi_ros.message_checks import require_past
-from equi_ros.parameters import declare_settings
+from equi_ros.parameters import declare, declare_settings, read_settings
 from equi_ros.publisher_guard import PublisherGuard
 from equi_ros.run_node import run_node
 from equi_ros.stamps import nanoseconds
 
 _MOST_REJECTIONS = 10
+_STOP_TIMEOUT_S = 3.0
 
 
-class PolicyNode(Node):
+class PolicyNode(ManagedNode):
     """Wires observations and reports to a `PolicySession`."""
+
+    policy: RecurrentPolicy[Any]
+    session: PolicySession[Any]
 
     def __init__(self) -> None:
         super().__init__("policy")
-        self.policy = self.load_policy()
-        limits = declare_settings(self, SessionLimits())
-        self.session: PolicySession[Any] = PolicySession(self.policy, limits)
+        declare(self, "model", "", "folder with contract.json and weights", read_only=False)
+        declare(self, "simulated", False, "the cell is simulated: an unsigned model will do")
+        declare_settings(self, SessionLimits(), read_only=False)
         self.latency = LatencyTracker()
         self.robot: RobotState | None = None
         self.safety: SafetyStatus | None = None
@@ -76,17 +78,39 @@ class PolicyNode(Node):
         self._last_step_at_s: float | None = None
         self._connect()
         self.episodes = EpisodeServer(self)
+
+    # Lifecycle ---------------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Load the policy; refused if it must not be used."""
+        self.policy = self.load_policy()
+        self.session = PolicySession(self.policy, read_settings(self, SessionLimits()))
+        self.latency = LatencyTracker()
         contract = self.policy.contract
+        self.diagnostics.hardware_id = contract.task
         self.get_logger().info(
             f"ready: task {contract.task}, group {contract.group}, "
-            f"weights {contract.weights_sha256[:12] or 'none'}"
+            f"contract {contract.sha256[:12]}, weights {contract.weights_sha256[:12] or 'none'}"
         )
+
+    async def deactivate(self) -> None:
+        """End the running episode, which stops the arm, and send no more commands."""
+        self.episodes.stop()
+        if not await self.waiter.until(lambda: not self.episodes.running, _STOP_TIMEOUT_S):
+            raise TransitionRefused(f"the episode did not end within {_STOP_TIMEOUT_S:g} s")
+        self.session.end()
 
     def load_policy(self) -> RecurrentPolicy[Any]:
         """The policy of the parameter `model`; a subclass may run another one."""
+        # Takes seconds: not before the process can answer and be stopped.
+        import torch
+
+        from equi_policy.deployed_policy import DeployedPolicy
+
         torch.set_num_threads(1)
-        folder = Path(str(self.declare_parameter("model", "").value))
-        policy = DeployedPolicy.load(folder)
+        folder = Path(str(self.get_parameter("model").value))
+        simulated = bool(self.get_parameter("simulated").value)
+        policy = DeployedPolicy.load(folder, allow_unsigned=simulated)
         size = policy.contract.image.size_px
         # The first inference allocates and chooses kernels: not while the arm waits.
         blank = np.full((2, size, size), 0.2, dtype=np.float32)
@@ -100,8 +124,7 @@ class PolicyNode(Node):
         return policy
 
     def _connect(self) -> None:
-        self._commands = self.create_publisher(DeltaCommand, "delta_command", qos.COMMAND)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
+        self._commands = self.create_lifecycle_publisher(DeltaCommand, "delta_command", qos.COMMAND)
         guard = self.guard = PublisherGuard(self)
         guard.claim(self._commands)
         driver, perception = "rtde_driver", "depth_fusion"
@@ -132,11 +155,13 @@ class PolicyNode(Node):
             believe_all=True,
         )
         self.create_service(ResetEpisode, "~/reset_episode", self._on_reset)
-        self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics)
+        self.diagnostics.add(self._health)
 
     # Callbacks ---------------------------------------------------------------------------------
 
     def _on_observation(self, message: Observation) -> None:
+        if not self.is_active:
+            return
         arrived_s, now_ns = time.perf_counter(), self.now_ns()
         try:
             observation = received_observation(message)
@@ -162,6 +187,8 @@ class PolicyNode(Node):
         self.last_activity_s = time.monotonic()
 
     def _on_executed(self, message: ExecutedCommand) -> None:
+        if not self.is_active:
+            return
         step = executed_step(message)
         require_past("header.stamp", message.header.stamp, self.now_ns())
         if not self.session.executed(step):
@@ -193,6 +220,9 @@ class PolicyNode(Node):
     def _on_reset(
         self, request: ResetEpisode.Request, response: ResetEpisode.Response
     ) -> ResetEpisode.Response:
+        if not self.is_active:
+            response.message = f"the policy is {self.state_label}; activate it first"
+            return response
         try:
             self.begin(request.episode_id)
         except ValueError as error:
@@ -212,12 +242,17 @@ class PolicyNode(Node):
 
     def ready_to_act(self) -> bool:
         """Whether a command may be sent at all: between steps the referee is asked first."""
-        return not self.foreign_publishers and self.episodes.may_act()
+        return self.is_active and not self.foreign_publishers and self.episodes.may_act()
 
     @property
     def foreign_publishers(self) -> str:
         """Who else publishes what this policy reads or sends, in words; empty if nobody does."""
         return "; ".join(self.guard.problems())
+
+    @property
+    def driver_is_idle(self) -> bool:
+        """Whether the driver says that it does not hold the arm."""
+        return self.robot is not None and self.robot.state.value == DriverState.IDLE
 
     @property
     def fault(self) -> str:
@@ -252,7 +287,9 @@ class PolicyNode(Node):
             self.broken = str(refused)
         self.get_logger().warning(f"refused: {refused}", throttle_duration_sec=2.0)
 
-    def _publish_diagnostics(self) -> None:
+    def _health(self) -> Health | None:
+        if not self.is_active:
+            return None
         text = self.broken or (
             f"episode {self.session.episode_id}, step {self.session.steps}"
             if self.session.episode_id
@@ -268,16 +305,7 @@ class PolicyNode(Node):
             values[f"{stage} p50 [ms]"] = f"{latency.p50_ms:.2f}"
             values[f"{stage} p99 [ms]"] = f"{latency.p99_ms:.2f}"
             values[f"{stage} samples"] = str(latency.count)
-        self._diagnostics.publish(
-            diagnostics(
-                self.get_clock().now().to_msg(),
-                "policy",
-                text,
-                values,
-                level=DiagnosticStatus.ERROR if self.broken else DiagnosticStatus.OK,
-                hardware_id=self.policy.contract.task,
-            )
-        )
+        return Health(text, values, DiagnosticStatus.ERROR if self.broken else DiagnosticStatus.OK)
 
 
 def main(args: list[str] | None = None) -> int:

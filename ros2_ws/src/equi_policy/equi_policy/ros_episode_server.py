@@ -6,6 +6,7 @@ Part of the policy node: it watches every step of the session.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from equi_policy.episode import (
 )
 from equi_policy.ros_participants import NotStarted, Participants
 from equi_ros.condition_waiter import ConditionWaiter
+from equi_ros.parameters import declare_settings
 
 if TYPE_CHECKING:
     from equi_policy.policy_node import PolicyNode
@@ -52,14 +54,15 @@ class _Episode:
     task_done: bool = False
     task_failed: str = ""
     feedback_s: float = 0.0
+    stop_requested: bool = False
 
     def set_phase(self, phase: str) -> None:
         """What the feedback says until the episode runs."""
         self.phase = phase
 
     def cancel_requested(self) -> bool:
-        """Whether the client has cancelled the goal."""
-        return bool(self.goal.is_cancel_requested)
+        """Whether the client has cancelled the goal, or the policy is being deactivated."""
+        return self.stop_requested or bool(self.goal.is_cancel_requested)
 
 
 class EpisodeServer:
@@ -70,11 +73,8 @@ class EpisodeServer:
         self._episode: _Episode | None = None
         self._waiter = ConditionWaiter()
         self._participants = Participants(node, self._waiter)
-        limits = EpisodeLimits(max_steps=1)
-        self._timeouts = {
-            name: float(node.declare_parameter(name, getattr(limits, name)).value)
-            for name in ("observation_timeout_s", "execution_timeout_s")
-        }
+        limits = declare_settings(node, EpisodeLimits(max_steps=1), skip=("max_steps",))
+        self._limits = limits
         self._server = ActionServer(
             node,
             RunEpisode,
@@ -116,9 +116,24 @@ class EpisodeServer:
 
         pending.add_done_callback(on_answer)
 
+    @property
+    def running(self) -> bool:
+        """Whether an episode is under way."""
+        return self._episode is not None
+
+    def stop(self) -> None:
+        """End the running episode, if there is one, and stop the arm."""
+        if self._episode is not None:
+            self._episode.stop_requested = True
+
     # The action --------------------------------------------------------------------------------
 
     def _on_goal(self, goal: RunEpisode.Goal) -> GoalResponse:
+        if not self._node.is_active:
+            self._node.get_logger().error(
+                f"an episode was rejected: the policy is {self._node.state_label}; activate it"
+            )
+            return GoalResponse.REJECT
         return GoalResponse.REJECT if self._episode is not None else GoalResponse.ACCEPT
 
     async def _execute(self, goal: Any) -> RunEpisode.Result:
@@ -127,7 +142,7 @@ class EpisodeServer:
         episode = self._episode = _Episode(
             goal,
             request.episode_id or f"{contract.task}-{uuid.uuid4().hex[:8]}",
-            EpisodeLimits(max_steps=request.max_steps or contract.max_steps, **self._timeouts),
+            dataclasses.replace(self._limits, max_steps=request.max_steps or contract.max_steps),
         )
         steps = 0
         try:
@@ -157,7 +172,7 @@ class EpisodeServer:
         node.get_logger().info(
             f"episode {episode.episode_id}: {end.outcome.name} after {steps} steps ({end.reason})"
         )
-        if episode.cancel_requested():
+        if goal.is_cancel_requested:
             goal.canceled()
         elif end.outcome in _FINISHED:
             goal.succeed()
@@ -197,6 +212,7 @@ class EpisodeServer:
     def _status(self, episode: _Episode, now_s: float) -> EpisodeStatus:
         node, perception = self._node, self._node.perception
         waiting = perception is not None and perception.state != PerceptionStatus.READY
+        deactivated = "the driver was deactivated" if node.driver_is_idle else ""
         return EpisodeStatus(
             steps=node.session.steps,
             awaiting_execution=node.session.awaiting_execution,
@@ -207,7 +223,7 @@ class EpisodeServer:
             task_done=episode.task_done,
             task_failed=episode.task_failed,
             perception="; ".join(perception.reasons) if perception and waiting else "",
-            broken=node.broken or node.foreign_publishers,
+            broken=node.broken or node.foreign_publishers or deactivated,
         )
 
     def _give_up_on_referee(self, episode: _Episode, pending: Future) -> None:

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: MIT
 """Who takes part in an episode besides the policy, and how they are brought to its start.
 
-Each participant is a service name in the node's parameters, so that the simulated and the real cell
-differ in nothing else: the scene and the referee exist only where something offers them.
+Each participant is the name of a service or action in the node's parameters, so that the simulated
+and the real cell differ in nothing else: the scene and the referee exist only where something
+offers them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from equi_interfaces.action import RunEpisode
+from equi_interfaces.action import GoHome, RunEpisode
 from equi_interfaces.msg import DriverState
 from equi_interfaces.srv import ResetEpisode
+from rclpy.action import ActionClient
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from equi_ros.condition_waiter import ConditionWaiter
+from equi_ros.parameters import declare
 from equi_ros.stamps import nanoseconds
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _STATE_MARGIN_S = 0.15
 """A robot state must be this much younger than a request before it can show its effect."""
 _ANSWER_TIMEOUT_S = 10.0
+_HOME_TIMEOUT_S = 60.0
 
 
 class NotStarted(RuntimeError):
@@ -39,20 +42,33 @@ class Participants:
         self._node = node
         self._waiter = waiter
 
-        def client(kind: Any, parameter: str, default: str) -> Any:
-            name = str(node.declare_parameter(parameter, default).value)
+        def named(parameter: str, default: str, what: str) -> str:
+            return str(declare(node, parameter, default, f"{what}; empty: there is none"))
+
+        def client(kind: Any, parameter: str, default: str, what: str) -> Any:
+            name = named(parameter, default, f"service that {what}")
             return node.create_client(kind, name) if name else None
 
-        self._activate = client(Trigger, "activate_service", "rtde_driver/activate")
-        self._home = client(Trigger, "home_service", "rtde_driver/go_home")
-        self._open = client(Trigger, "open_service", "rtde_driver/open_gripper")
-        self._hold = client(Trigger, "hold_service", "rtde_driver/hold")
-        self._driver = client(ResetEpisode, "driver_reset_service", "rtde_driver/reset_episode")
-        self._perception = client(
-            ResetEpisode, "perception_reset_service", "depth_fusion/reset_episode"
+        home = named("home_action", "rtde_driver/go_home", "action that brings the arm home")
+        self._home = ActionClient(node, GoHome, home) if home else None
+        self._open = client(
+            Trigger, "open_service", "rtde_driver/open_gripper", "opens the gripper"
         )
-        self._scene = client(ResetEpisode, "scene_reset_service", "")
-        self.referee = client(Trigger, "success_service", "")
+        self._hold = client(Trigger, "hold_service", "rtde_driver/hold", "stops the arm")
+        self._driver = client(
+            ResetEpisode,
+            "driver_reset_service",
+            "rtde_driver/reset_episode",
+            "begins an episode of the driver",
+        )
+        self._perception = client(
+            ResetEpisode,
+            "perception_reset_service",
+            "depth_fusion/reset_episode",
+            "begins an episode of perception",
+        )
+        self._scene = client(ResetEpisode, "scene_reset_service", "", "arranges the scene")
+        self.referee = client(Trigger, "success_service", "", "says whether the task is done")
         self._cancelled: Callable[[], bool] = lambda: False
 
     async def start(
@@ -73,12 +89,13 @@ class Participants:
         )
         if node.fault:
             raise NotStarted(f"the driver has a fault: {node.fault}; reset it first")
-        if node.robot is not None and node.robot.state.value == DriverState.IDLE:
-            set_phase("activating")
-            await self._trigger(self._activate, "activate")
-            await self._at_rest("the driver did not take over the arm", 20.0)
+        if node.driver_is_idle:
+            raise NotStarted(
+                "the driver is not active; nothing may move before somebody activates it: "
+                "ros2 lifecycle set /rtde_driver activate"
+            )
         set_phase("going home")
-        await self._trigger(self._home, "go_home")
+        await self._go_home()
         await self._at_rest("the arm did not come home", 30.0)
         await self._trigger(self._open, "open_gripper")
         await self._at_rest("the gripper did not open", 10.0)
@@ -86,10 +103,8 @@ class Participants:
         if self._scene is not None:
             # A drawn scene brings its own goal, which perception must know.
             answer = await self._reset(self._scene, "scene", episode_id, goal)
-            drawn = _goal_of(answer)
-            if drawn is not None:
-                goal.has_goal = True
-                goal.goal_position.x, goal.goal_position.y = drawn
+            if answer.has_goal:
+                goal.has_goal, goal.goal_position = True, answer.goal_position
         for client, who in ((self._driver, "driver"), (self._perception, "perception")):
             if client is not None:
                 await self._reset(client, who, episode_id, goal)
@@ -99,7 +114,29 @@ class Participants:
         if self._hold is not None and self._hold.service_is_ready():
             await self._answer(self._hold.call_async(Trigger.Request()), 2.0)
 
-    async def _reset(self, client: Any, who: str, episode_id: str, goal: RunEpisode.Goal) -> str:
+    async def _go_home(self) -> None:
+        """Bring the arm home; a request to stop stops it on the way."""
+        client = self._home
+        if client is None:
+            return
+        await self._require(
+            client.server_is_ready, _ANSWER_TIMEOUT_S, "go_home: the driver does not offer it"
+        )
+        handle = await self._answer(client.send_goal_async(GoHome.Goal()), _ANSWER_TIMEOUT_S)
+        if handle is None or not handle.accepted:
+            raise NotStarted("go_home was not accepted by the driver")
+        pending = handle.get_result_async()
+        await self._waiter.until(lambda: pending.done() or self._cancelled(), _HOME_TIMEOUT_S)
+        if not pending.done():
+            await self._answer(handle.cancel_goal_async(), _ANSWER_TIMEOUT_S)
+            if self._cancelled():
+                raise NotStarted("stopped by request before the episode began")
+            raise NotStarted(f"the arm did not come home (waited {_HOME_TIMEOUT_S:g} s)")
+        result = pending.result().result
+        if not result.success:
+            raise NotStarted(f"the arm did not come home: {result.message}")
+
+    async def _reset(self, client: Any, who: str, episode_id: str, goal: RunEpisode.Goal) -> Any:
         request = ResetEpisode.Request(
             episode_id=episode_id,
             has_goal=goal.has_goal,
@@ -110,7 +147,7 @@ class Participants:
         answer = await self._call(client, request, who)
         if not answer.accepted:
             raise NotStarted(f"{who} refused the reset: {answer.message}")
-        return str(answer.message)
+        return answer
 
     async def _trigger(self, client: Any, what: str) -> None:
         if client is None:
@@ -158,12 +195,3 @@ class Participants:
             raise NotStarted("stopped by request before the episode began")
         if not met:
             raise NotStarted(f"{text} (waited {timeout_s:g} s)")
-
-
-def _goal_of(message: str) -> tuple[float, float] | None:
-    """Goal on the table [m] in the scene's answer to a reset: `{"goal_xy_m": [x, y]}`."""
-    try:
-        goal = json.loads(message).get("goal_xy_m")
-        return None if goal is None else (float(goal[0]), float(goal[1]))
-    except (ValueError, TypeError, AttributeError):
-        return None

@@ -7,6 +7,7 @@ launch files.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,33 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from equi_core.cell_file import CellFile, find_cell_file, find_project_root
+from equi_ros.node_process import LAUNCH_PID
 
 BOOLEAN = ["true", "false"]
+DRIVER = "rtde_driver"
+ROBOT_SIDE = ("depth_fusion", "policy", DRIVER)
+"""Lifecycle nodes in the order of bringing up: the arm is started last and stopped first."""
 
 
 def cell_argument(default: str = "sim") -> DeclareLaunchArgument:
     """The argument `cell`, the same in every launch file."""
     description = "cell name or file" + ("" if default else "; empty: sim or lab")
     return DeclareLaunchArgument("cell", default_value=default, description=description)
+
+
+def ends_with_launch() -> dict[str, str]:
+    """Environment of a process that must not outlive the launch, however that ends."""
+    return {LAUNCH_PID: str(os.getpid())}
+
+
+def autostart_argument() -> DeclareLaunchArgument:
+    """The argument `autostart`, the same in every launch file of one lifecycle node."""
+    return DeclareLaunchArgument(
+        "autostart",
+        default_value="true",
+        choices=BOOLEAN,
+        description="configure and activate the node; false: somebody else does",
+    )
 
 
 class CellLaunch:
@@ -81,5 +101,30 @@ class CellLaunch:
             name=name,
             parameters=[self.cell.parameters(block or name, **own)],
             output="screen",
+            additional_env=ends_with_launch(),
             on_exit=[ended] if required else None,
         )
+
+    def lifecycle_manager(self, *nodes: str, name: str = "lifecycle_manager") -> Node:
+        """Brings lifecycle nodes up in this order; the launch ends when it has brought them down.
+
+        In a real cell the driver is only configured: nothing moves before an operator says so.
+        """
+        parameters: dict[str, Any] = {"node_names": list(nodes)}
+        if not self.cell.simulated and DRIVER in nodes:
+            parameters["manual_activation"] = [DRIVER]
+        return Node(
+            package="equi_ros",
+            executable="lifecycle_manager_node",
+            name=name,
+            parameters=[parameters],
+            output="screen",
+            additional_env=ends_with_launch(),
+            on_exit=[EmitEvent(event=Shutdown(reason=f"{name} ended"))],
+        )
+
+    def own_manager(self, node: str) -> list[Node]:
+        """A manager for a node that is launched alone, unless `autostart` is "false"."""
+        if not self.flag("autostart"):
+            return []
+        return [self.lifecycle_manager(node, name=f"lifecycle_manager_{node}")]

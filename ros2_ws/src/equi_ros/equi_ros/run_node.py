@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,8 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from equi_ros.log_bridge import logging_to_ros
+from equi_ros.node_process import end_in_time
 from equi_ros.shutdown_signal import POLL_PERIOD_S, ShutdownSignal
 
 EXIT_OK = 0
@@ -22,19 +25,24 @@ EXIT_REFUSED = 3
 
 
 @contextmanager
-def initialized(args: list[str] | None = None) -> Iterator[ShutdownSignal]:
+def initialized(
+    args: list[str] | None = None, on_signal: Callable[[], object] = lambda: None
+) -> Iterator[ShutdownSignal]:
     """Rclpy from initialisation to shutdown, with signals raised only at safe places.
 
-    rclpy's own handlers would end all communication before the block can clean up.
+    rclpy's own handlers would end all communication before the block can clean up. `on_signal` is
+    called when the first signal arrives.
     """
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    shutdown = ShutdownSignal()
+    shutdown = ShutdownSignal(on_signal)
     shutdown.listen()
     try:
         yield shutdown
     finally:
         shutdown.ignore()
         rclpy.try_shutdown()
+        # Python takes its handlers down before it ends; a late Ctrl-C must not look like a crash.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run_node(
@@ -45,7 +53,8 @@ def run_node(
 ) -> int:
     """Make a node and spin it until a signal or a shutdown of the graph; returns the exit code.
 
-    A lifecycle node that is finalized ends too: with EXIT_FAILED if an error brought it there.
+    After a signal the process ends within END_TIMEOUT_S, whatever it is busy with. A lifecycle
+    node that is finalized ends too: with EXIT_FAILED if an error brought it there.
 
     Args:
         name: logger name for the time before the node exists.
@@ -53,7 +62,7 @@ def run_node(
         args: command line; None: that of the process.
         refusals: errors of `make` that are reported in one sentence, with EXIT_REFUSED.
     """
-    with initialized(args) as shutdown:
+    with initialized(args, end_in_time) as shutdown:
         node: Node | None = None
         executor = SingleThreadedExecutor()
         try:
@@ -63,10 +72,11 @@ def run_node(
                 rclpy.logging.get_logger(name).fatal(f"refused to start: {error}")
                 return EXIT_REFUSED
             executor.add_node(node)
-            shutdown.spin(
-                lambda: executor.spin_once(timeout_sec=POLL_PERIOD_S),
-                lambda: getattr(node, "is_finalized", False),
-            )
+            with logging_to_ros(node):
+                shutdown.spin(
+                    lambda: executor.spin_once(timeout_sec=POLL_PERIOD_S),
+                    lambda: getattr(node, "is_finalized", False),
+                )
             if getattr(node, "failed", False):
                 return EXIT_FAILED
         except (KeyboardInterrupt, ExternalShutdownException):

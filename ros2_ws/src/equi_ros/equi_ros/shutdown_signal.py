@@ -22,7 +22,9 @@ POLL_PERIOD_S = 0.1
 class ShutdownSignal:
     """Turns SIGINT, SIGTERM and SIGHUP into KeyboardInterrupt: at once, or deferred."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_signal: Callable[[], object] = lambda: None) -> None:
+        """`on_signal` is called when the first signal arrives, deferred or not."""
+        self._on_signal: Callable[[], object] | None = on_signal
         self._pending = False
         self._deferred = False
 
@@ -39,6 +41,9 @@ class ShutdownSignal:
 
     def notify(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal: raise KeyboardInterrupt, or remember it while signals are deferred."""
+        if self._on_signal is not None:
+            on_signal, self._on_signal = self._on_signal, None
+            on_signal()
         if not self._deferred:
             raise KeyboardInterrupt
         self._pending = True

@@ -40,6 +40,8 @@ from equi_ros.run_node import run_node
 _POLL_PERIOD_S = 0.05
 _ANSWER_TIMEOUT_S = 5.0
 _FELL_BACK = (State.PRIMARY_STATE_UNCONFIGURED, State.PRIMARY_STATE_FINALIZED)
+# A byte in the definition: bytes or a number, by the version of the generator.
+_ERROR_LEVEL = Log.ERROR if isinstance(Log.ERROR, int) else int.from_bytes(Log.ERROR, "little")
 _ROSOUT = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -192,10 +194,11 @@ class LifecycleManagerNode(Node):
                 self._fail(f"{name} died, or gave no sign of life for {qos.HEARTBEAT_LEASE_S:g} s")
 
     def _on_log(self, message: Log) -> None:
-        if message.level >= int.from_bytes(Log.ERROR, "little"):
-            name = message.name.rpartition(".")[2]
-            if name in self._plan.nodes:
-                self._last_error[name] = message.msg.splitlines()[0] if message.msg else ""
+        if message.level < _ERROR_LEVEL or not message.msg:
+            return
+        # A library of the node logs as its child: namespace.node.library.
+        for name in set(message.name.split(".")) & set(self._plan.nodes):
+            self._last_error[name] = message.msg.splitlines()[0]
 
     def _on_is_active(
         self, request: Trigger.Request, response: Trigger.Response

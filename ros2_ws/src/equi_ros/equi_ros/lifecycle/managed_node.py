@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -28,6 +29,7 @@ from std_msgs.msg import Empty
 
 from equi_ros import qos
 from equi_ros.condition_waiter import ConditionWaiter
+from equi_ros.diagnostics import DiagnosticsUpdater, Health
 from equi_ros.parameters import refuse_changes
 
 HEARTBEAT_TOPIC = "heartbeat"
@@ -75,6 +77,8 @@ class ManagedNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         refuse_changes(self, self._why_locked)
         self.waiter = ConditionWaiter()
         self.create_timer(_WAITER_PERIOD_S, self.waiter.poll)
+        self.diagnostics = DiagnosticsUpdater(self)
+        self.diagnostics.add(self._lifecycle_health, "lifecycle")
         self._heartbeat = Node.create_publisher(self, Empty, f"~/{HEARTBEAT_TOPIC}", qos.HEARTBEAT)
         self.create_timer(_HEARTBEAT_PERIOD_S, lambda: self._heartbeat.publish(Empty()))
 
@@ -117,6 +121,10 @@ class ManagedNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     def is_finalized(self) -> bool:
         """Whether nothing more can happen: the process should end."""
         return self.state_id == State.PRIMARY_STATE_FINALIZED
+
+    def _lifecycle_health(self) -> Health:
+        level = DiagnosticStatus.ERROR if self.refusal else DiagnosticStatus.OK
+        return Health(self.refusal or self.state_label, {"state": self.state_label}, level)
 
     def _why_locked(self) -> str:
         if self.state_id == State.PRIMARY_STATE_UNCONFIGURED:

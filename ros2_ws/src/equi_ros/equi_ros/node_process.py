@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The process of a node from its first line on: it can always be stopped, and ends with its launch.
+
+Importing rclpy, numba or torch takes seconds, in which Python handles no signal (or none at all: a
+background job of a shell ignores SIGINT). So the executables of the nodes import nothing heavy
+before this module has made the process stoppable:
+
+    depth_fusion_node = executable("equi_perception.depth_fusion_node")
+
+A launch that dies without a word (SIGKILL, or SIGTERM to ROS's own launch) leaves its processes
+running, a driver among them. Our launch files therefore state the process id of the launch in the
+environment, and a process that finds it there ends like after Ctrl-C when that process is gone.
+A node that somebody starts by hand, under nohup for example, has no such variable and stays.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+LAUNCH_PID = "EQUI_LAUNCH_PID"
+"""Environment variable: process id of the launch with which the process shall end."""
+END_TIMEOUT_S = 1.8
+"""A process that was asked to end does so within this time, finished or not [s]."""
+_POLL_PERIOD_S = 0.2
+
+
+def executable(module: str) -> Callable[[], int]:
+    """An entry point: the function `main` of a module that is imported only when called."""
+
+    def main() -> int:
+        make_stoppable()
+        return int(importlib.import_module(module).main())
+
+    return main
+
+
+def make_stoppable() -> None:
+    """From now on SIGINT ends the process at once, whatever it does; so does its launch's end.
+
+    For the time before `equi_ros.shutdown_signal` listens; nothing has to be cleaned up yet.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    launch = os.environ.get(LAUNCH_PID, "")
+    if launch.isdecimal():
+        end_with_process(int(launch))
+
+
+def end_with_process(pid: int) -> None:
+    """Watch another process from a thread; when it is gone, this one is asked to end."""
+    threading.Thread(target=_watch, args=(pid,), name="launch_watch", daemon=True).start()
+
+
+def end_in_time(timeout_s: float = END_TIMEOUT_S) -> None:
+    """The process was asked to end: after this time it ends, with a traceback of what hung.
+
+    By a thread in C that needs no Python: it works whatever the process is busy with. A driver's
+    servo process stops the arm by itself when the driver is gone.
+    """
+    faulthandler.dump_traceback_later(timeout_s, exit=True)
+
+
+def _watch(pid: int) -> None:
+    _wait_for_end(pid)
+    # Nobody reads the output any more; writing there must not get in the way of stopping.
+    null = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            os.dup2(null, stream.fileno())
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _wait_for_end(pid: int) -> None:
+    """Return when a process, which need not be a child, has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    except (AttributeError, OSError):  # an old kernel
+        while _exists(pid):
+            time.sleep(_POLL_PERIOD_S)
+        return
+    try:
+        waiting = select.poll()
+        waiting.register(descriptor, select.POLLIN)
+        waiting.poll()
+    finally:
+        os.close(descriptor)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
