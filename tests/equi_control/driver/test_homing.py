@@ -12,6 +12,9 @@ from equi_control.driver.homing import Homing
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import ServoState
+from equi_core.cell_geometry import CellGeometry
+from equi_core.geometry import top_down_pose
+from equi_core.motion.ur5_kinematics import HOME_RAD, inverse_near
 
 CONFIG = DriverConfig(
     ServoConfig(LinkConfig(host="127.0.0.9")), home_position_m=(0.5, 0.0, 0.2), home_yaw_rad=0.0
@@ -35,11 +38,19 @@ class ObedientArm:
     def resting(self, servo_state) -> bool:
         return True
 
+    def is_at_target(self, servo_state, target, tolerance) -> bool:
+        return True
+
+
+def joints_at(position_m, yaw_rad):
+    pose = top_down_pose(position_m, yaw_rad)
+    return inverse_near(pose @ np.linalg.inv(CellGeometry().flange_from_tcp), HOME_RAD)
+
 
 def started_homing():
     arm: Any = ObedientArm()
     homing = Homing(arm, CONFIG)
-    homing.start((0.4, 0.1, 0.03), 0.7)
+    homing.start((0.4, 0.1, 0.03), 0.7, joints_at((0.4, 0.1, 0.03), 0.7))
     return arm, homing
 
 
@@ -74,6 +85,6 @@ def test_the_third_contact_ends_the_way_and_says_so():
     assert homing.blocked == "contact: 13 mm behind the target, 0 N"
     assert not homing.active
     # and the next way begins afresh
-    homing.start((0.4, 0.1, 0.03), 0.7)
+    homing.start((0.4, 0.1, 0.03), 0.7, joints_at((0.4, 0.1, 0.03), 0.7))
     assert homing.blocked == ""
     assert not homing.advance(STOPPED_BY_CONTACT)

@@ -11,7 +11,9 @@ from equi_control.rtde.config import LinkConfig
 from equi_control.rtde.robot_reading import Reading
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.streamer import Streamer, TakeOverError
+from equi_core.cell_geometry import CellGeometry
 from equi_core.geometry import tilt_of, top_down_pose
+from equi_core.motion.ur5_kinematics import HOME_RAD, inverse_near
 
 PERIOD_S = 0.008
 POSITION_M = (0.5, 0.0, 0.15)
@@ -27,7 +29,7 @@ def taken_over(tilt_rad: float) -> Streamer:
         base_link_from_target_tcp=pose,
         twist=np.zeros(6),
         wrench=np.zeros(6),
-        joints_rad=np.zeros(6),
+        joints_rad=inverse_near(pose @ np.linalg.inv(CellGeometry().flange_from_tcp), HOME_RAD),
         joint_speeds_rad_s=np.zeros(6),
         controller_time_s=1.0,
         age_s=0.0,

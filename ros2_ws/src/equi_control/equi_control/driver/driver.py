@@ -32,6 +32,7 @@ from equi_control.driver.steps import StepReport
 from equi_control.robotiq.worker import GripperReport
 from equi_control.servo.process import ServoProcess
 from equi_control.servo.shared_state import Phase, ServoState
+from equi_core.motion.joint_limits import warm_up
 from equi_core.motion.safety import StepCommand
 
 _LOG = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ class Driver:
 
     def connect(self) -> None:
         """Start the servo process and the gripper worker; nothing moves."""
+        warm_up(self.config.servo.joint_limits)
         self._start_servo()
         if self.config.use_gripper:
             self._gripper.connect(self.config.servo.link.host)

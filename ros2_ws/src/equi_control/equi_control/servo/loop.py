@@ -32,6 +32,7 @@ from equi_control.servo.heartbeat import Heartbeat
 from equi_control.servo.shared_state import Phase, ServoState, SharedState
 from equi_control.servo.streamer import Streamer, TakeOverError
 from equi_core.motion.blocked_step import BACK_OFF_M, MOST_BACK_OFF_M
+from equi_core.motion.joint_limits import warm_up
 from equi_core.motion.realtime import raise_priority
 
 _LOG = logging.getLogger(__name__)
@@ -130,6 +131,7 @@ class _ServoLoop:
     def run(self) -> None:
         """Connect, then serve until a problem or the end."""
         self._state.write(ServoState(heartbeat_s=time.monotonic()))
+        warm_up(self._config.joint_limits)
         self._link.open()
         self._period_s = 1.0 / self._link.rate_hz
         self._clock = CycleClock(self._period_s)

@@ -59,6 +59,16 @@ class JointLimits:
         return self.min_determinant_share * abs(determinant(HOME_RAD, self.arm))
 
 
+def warm_up(limits: JointLimits) -> None:
+    """Compile what the checks need, before an arm waits for them."""
+    geometry = CellGeometry()
+    pose = forward(HOME_RAD, limits.arm) @ geometry.flange_from_tcp
+    configuration_problem(HOME_RAD, pose, geometry, limits)
+    here = [*pose[:3, 3], float(yaw_of(pose))]
+    path_problem(HOME_RAD, here, here, geometry, limits)
+    folded_yaw(HOME_RAD, here[3], here, geometry, limits)
+
+
 def configuration_problem(
     joints_rad: ArrayLike,
     base_link_from_tcp: FloatArray,
