@@ -34,6 +34,7 @@ SERVO_STOP_RAD_S2 = 2.0
 _RTDE_PORT = 30004
 _POLL_S = 0.0002
 _START_LIMIT_S = 5.0
+_ARM_LIMIT_S = 2.0
 _MOST_READINGS = 10
 
 
@@ -150,8 +151,7 @@ class MeasurementLink:
                 uploaded_s = time.monotonic()
                 self._wait_until_playing(uploaded_s)
                 started_s = time.monotonic() - uploaded_s
-            if not self._control.setWatchdog(WATCHDOG_HZ):
-                raise LinkError(f"{self.host} did not arm the watchdog; nothing will move")
+            self._arm_watchdog(self._control)
         except RuntimeError as error:
             if isinstance(error, LinkError):
                 raise
@@ -240,6 +240,14 @@ class MeasurementLink:
                 self._io.setSpeedSlider(min(max(self._slider_at_start, 0.0), 1.0))
             except RuntimeError as error:
                 _LOG.error("the speed slider could not be put back: %s", error)
+
+    def _arm_watchdog(self, control: rtde_control.RTDEControlInterface) -> None:
+        """Arm it; the library's own view of a program that has just begun may be cycles behind."""
+        deadline_s = time.monotonic() + _ARM_LIMIT_S
+        while not (control.isProgramRunning() and control.setWatchdog(WATCHDOG_HZ)):
+            if time.monotonic() > deadline_s:
+                raise LinkError(f"{self.host} did not arm the watchdog; nothing will move")
+            time.sleep(0.01)
 
     def _wait_until_playing(self, since_s: float) -> None:
         while self.sample().program_state != PROGRAM_PLAYING:

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The operator's guide can be followed: a script types its blocks against the strict emulator.
+
+Every shell block of the guide is either typed here or marked `<!-- person -->`. What is typed
+stands in the guide alone; this file knows only how to read it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from families import ManagedProcess, ProcessFamily
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "ros2_ws" / "docs" / "first_power_up.md"
+_DIRECTIVE = re.compile(r"\s*<!-- (?P<kind>run|terminal|person|end)\b(?P<rest>.*?)-->")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A shell block of the guide, with what its comment says of it."""
+
+    line: int
+    kind: str
+    """run, terminal, person, end; empty if there is no comment."""
+    options: dict[str, str] = field(default_factory=dict)
+    text: str = ""
+
+
+def options_of(rest: str) -> dict[str, str]:
+    """`: driver; ready: "up"` as {"name": "driver", "ready": "up"}."""
+    values = {}
+    for part in rest.strip().split(";"):
+        key, _, value = part.strip().partition(":")
+        if key or value:
+            values[key.strip() or "name"] = value.strip().strip('"')
+    return values
+
+
+def read_guide(text: str) -> Iterator[Block]:
+    """The guide's blocks and ends, in their order."""
+    lines = text.splitlines()
+    kind, options = "", {}
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        directive = _DIRECTIVE.match(line)
+        if directive:
+            kind, options = directive["kind"], options_of(directive["rest"])
+            if kind == "end":
+                yield Block(number + 1, kind, options)
+                kind, options = "", {}
+        elif line.strip().startswith("```bash"):
+            end = next(i for i in range(number + 1, len(lines)) if lines[i].strip() == "```")
+            body = "\n".join(part.strip() for part in lines[number + 1 : end])
+            yield Block(number + 1, kind, options, body)
+            kind, options, number = "", {}, end
+        elif line.startswith("#"):
+            kind, options = "", {}
+        number += 1
+
+
+BLOCKS = list(read_guide(GUIDE.read_text(encoding="utf-8")))
+
+
+def test_every_shell_block_is_typed_by_the_test_or_left_to_a_person():
+    fences = GUIDE.read_text(encoding="utf-8").count("```bash")
+    assert len([block for block in BLOCKS if block.kind != "end"]) == fences
+    unmarked = [block.line for block in BLOCKS if not block.kind]
+    assert not unmarked, f"blocks at lines {unmarked} of {GUIDE.name} have no comment"
+    assert len([block for block in BLOCKS if block.kind == "run"]) >= 8
+
+
+def test_what_only_a_person_can_check_is_marked():
+    lines = GUIDE.read_text(encoding="utf-8").splitlines()
+    by_hand = [number for number, line in enumerate(lines) if line.startswith("**By hand**")]
+    assert len(by_hand) >= 5
+    for number in by_hand:
+        assert lines[number + 1] == "<!-- person -->", f"{GUIDE.name}:{number + 1}"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "EtherNet/IP, PROFINET and Modbus",
+        "Do not jog while the driver is connected",
+        "it slows everything, servo streams too",
+        "sim:=false",
+        "Do not press play",
+        "equi-conformance",
+    ],
+)
+def test_the_guide_names_the_traps(word):
+    assert word in GUIDE.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_a_script_that_types_the_guide_brings_the_arm_home(
+    tmp_path: Path, processes: ProcessFamily, ros_domain_id: int, loopback_address: str
+) -> None:
+    environment = {
+        **os.environ,
+        "ROS_DOMAIN_ID": str(ros_domain_id),
+        "ROBOT_IP": loopback_address,
+        "CELL": str(tmp_path / "first_cell.yaml"),
+        "REPORT": str(tmp_path / "first.json"),
+    }
+    preamble = BLOCKS[0].text
+    assert preamble.startswith("source env.sh")
+    terminals: dict[str, ManagedProcess] = {}
+
+    def type_in(text: str) -> ManagedProcess:
+        command = ["bash", "-c", f"set -e\ncd {shlex.quote(str(ROOT))}\n{preamble}\n{text}"]
+        return processes.start(command, environment)
+
+    for block in BLOCKS:
+        where = f"{GUIDE.name}:{block.line}"
+        if block.kind == "terminal":
+            started = type_in(block.text)
+            started.wait_for_text(block.options["ready"], 90.0)
+            terminals[block.options["name"]] = started
+        elif block.kind == "end":
+            ended = terminals.pop(block.options["name"])
+            ended.press_ctrl_c()
+            ended.wait_for_exit(60.0)
+        elif block.kind == "run":
+            typed = type_in(block.text)
+            code = typed.wait_for_exit(240.0)
+            assert code == 0, f"{where} ended with code {code}:\n{block.text}\n{typed.output}"
+            expected = block.options.get("expect", "")
+            assert expected in typed.output, f"{where}: '{expected}' is missing:\n{typed.output}"
+    assert not terminals
