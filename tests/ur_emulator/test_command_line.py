@@ -21,7 +21,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--model", "ur10e"), "model is 'ur10e'; emulated are: ur5, ur5e"),
+        (("--model", "ur20"), "model is 'ur20'; emulated are: ur3, ur5, ur10"),
         (("--address", "0.0.0.0"), "loopback addresses only"),
         (("--port-base", "65530"), "port base is 65530; the seven ports"),
         (("--arm", "steel"), "no arm is called 'steel'; installed are: "),

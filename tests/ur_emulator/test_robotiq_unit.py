@@ -9,6 +9,7 @@ from ur_emulator.protocols.robotiq_server import (
     AT_TARGET,
     MOVING,
     STOPPED_CLOSING,
+    GripperTiming,
     RobotiqUnit,
 )
 
@@ -29,7 +30,7 @@ class Fingers:
 
 def closing_unit(fingers: Fingers) -> RobotiqUnit:
     """An activated gripper that has just been told to close."""
-    unit = RobotiqUnit(fingers, activation_s=PERIOD_S)
+    unit = RobotiqUnit(fingers, GripperTiming(activation_s=PERIOD_S))
     unit.set("ACT", 1)
     unit.advance(2 * PERIOD_S)
     unit.set("POS", 255)

@@ -9,10 +9,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ur_emulator.client import EmulatorClient
 from ur_emulator.constants import Ports
+from ur_emulator.profile_options import to_arguments
 
 _START_TIMEOUT_S = 120.0
 
@@ -47,6 +50,8 @@ class EmulatorProcess:
         address: loopback address; a free one if not given.
         port_base: seven ports from here on instead of the real ones; ur_rtde needs the real ones.
         scene_file: where the physics arm shows its shapes to simulated cameras.
+        behaviours: fields of `Profile` that differ, e.g. `{"speed_slider": 0.2}`.
+        conformance_file: a robot's measurements to behave like.
     """
 
     def __init__(
@@ -60,6 +65,8 @@ class EmulatorProcess:
         address: str | None = None,
         port_base: int | None = None,
         scene_file: Path | None = None,
+        behaviours: Mapping[str, Any] | None = None,
+        conformance_file: Path | None = None,
     ) -> None:
         self.address = address or free_address()
         self.ports = Ports() if port_base is None else Ports.block(port_base)
@@ -71,6 +78,8 @@ class EmulatorProcess:
             *(("--realtime",) if realtime else ()),
             *(() if port_base is None else ("--port-base", str(port_base))),
             *(("--scene-file", str(scene_file)) if scene_file else ()),
+            *(("--conformance-file", str(conformance_file)) if conformance_file else ()),
+            *to_arguments(behaviours or {}),
         ]
         self._process: subprocess.Popen[bytes] | None = None
         self.api: EmulatorClient

@@ -18,6 +18,7 @@ from ur_emulator.controller.safety_system import Delays
 from ur_emulator.mechanics.kinematics import Kinematics
 from ur_emulator.mechanics.links import LINKS
 from ur_emulator.profile import PROFILES, Profile, profile_for
+from ur_emulator.profile_options import add_profile_options, with_options
 from ur_emulator.robot import EmulatedRobot
 
 _LOG = logging.getLogger(__name__)
@@ -42,9 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         model = _model(options.model)
         ports = Ports() if options.port_base is None else Ports.block(options.port_base)
-        profile = profile_for(options.profile, model)
+        profile = with_options(profile_for(options.profile, model), options)
         arm = _make_arm(options, model, profile)
-        delays = Delays(unlock_s=profile.unlock_s).scaled(options.delay_scale)
+        delays = Delays(
+            unlock_s=profile.unlock_s, gripper_activation_s=profile.gripper_activation_s
+        ).scaled(options.delay_scale)
         robot = EmulatedRobot(options.address, ports, model, arm, delays, profile)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"ur-emulator: {error}\n")
@@ -151,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
         "--realtime", action="store_true", help="ask for real-time priority, as a controller has"
     )
     parser.add_argument("--verbose", action="store_true", help="log every connection")
+    add_profile_options(parser)
     return parser
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
+
 from ur_emulator.arms import Arm
 from ur_emulator.constants import Ports, RobotModel, Service
 from ur_emulator.controller.controller import Controller
@@ -15,14 +17,13 @@ from ur_emulator.profile import LENIENT, Profile
 from ur_emulator.protocols.connections import Connection, Network, Session
 from ur_emulator.protocols.control_api import ControlSession
 from ur_emulator.protocols.dashboard import DashboardSession
-from ur_emulator.protocols.robotiq_server import RobotiqSession, RobotiqUnit
+from ur_emulator.protocols.robotiq_server import GripperTiming, RobotiqSession, RobotiqUnit
 from ur_emulator.protocols.rtde_server import RtdeSession
 from ur_emulator.protocols.script_port import ScriptSession
 
 # A controller runs every one of its cycles. A loop that was held up runs the missed ones at once,
 # one after the other; only a loop later than this skips them, and counts and dates the loss.
 _MAX_CATCH_UP_S = 1.0
-_GRIPPER_ACTIVATION_S = 2.5
 
 
 class EmulatedRobot:
@@ -40,8 +41,18 @@ class EmulatedRobot:
         self.network = Network(address)
         self.controller = Controller(model, arm, delays, profile)
         self._delays = delays
-        activation_s = _GRIPPER_ACTIVATION_S * delays.unlock_s / Delays().unlock_s
-        self._robotiq = RobotiqUnit(arm.gripper, activation_s)
+        self.robotiq = RobotiqUnit(
+            arm.gripper,
+            GripperTiming(
+                activation_s=delays.gripper_activation_s,
+                echo_s=profile.gripper_echo_s,
+                motion_s=profile.gripper_motion_s,
+                power_s=profile.gripper_power_s,
+                speed_scale=profile.gripper_speed_scale,
+            ),
+        )
+        self._jitter_s = profile.cycle_jitter_s
+        self._rng = np.random.default_rng(0)
         self._boot_until_s: float | None = None
         self._stop = False
         self._cycles = 0
@@ -58,10 +69,11 @@ class EmulatedRobot:
         deadline_s = time.monotonic() + period_s
         try:
             while not self._stop:
-                while (left_s := deadline_s - time.monotonic()) > 0:
+                due_s = deadline_s + self._lateness_s(period_s)
+                while (left_s := due_s - time.monotonic()) > 0:
                     self.network.poll(left_s)
                 self.network.poll(0.0)
-                self._note_lateness(time.monotonic() - deadline_s)
+                self._note_lateness(time.monotonic() - due_s)
                 self._cycle()
                 deadline_s += period_s
                 behind_s = time.monotonic() - deadline_s
@@ -74,6 +86,12 @@ class EmulatedRobot:
         finally:
             self.network.close()
             self.controller.arm.close()
+
+    def _lateness_s(self, period_s: float) -> float:
+        """How late this cycle is on purpose: half-normal, less than a period."""
+        if self._jitter_s <= 0:
+            return 0.0
+        return min(abs(self._rng.normal(0.0, self._jitter_s)), 0.9 * period_s)
 
     def restart(self, boot_s: float | None) -> None:
         """Power-cycle: every connection drops, ports are dead until the controller has booted."""
@@ -101,7 +119,7 @@ class EmulatedRobot:
             self.network.open(but=Service.CONTROL_API)
         self._publish()
         self.controller.cycle()
-        self._robotiq.advance(self.controller.period_s)
+        self.robotiq.advance(self.controller.period_s)
         self.network.pump()
 
     def _publish(self) -> None:
@@ -134,7 +152,7 @@ class EmulatedRobot:
         serve(Service.DASHBOARD, ports.dashboard, lambda c: DashboardSession(c, self.controller))
         for port in ports.scripts:
             serve(Service.SCRIPT, port, self._script_session)
-        serve(Service.GRIPPER, ports.gripper, lambda c: RobotiqSession(c, self._robotiq))
+        serve(Service.GRIPPER, ports.gripper, lambda c: RobotiqSession(c, self.robotiq))
         serve(Service.CONTROL_API, ports.control_api, lambda c: ControlSession(c, self))
 
     def _script_session(self, connection: Connection) -> Session:

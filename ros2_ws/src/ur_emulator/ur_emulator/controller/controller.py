@@ -9,15 +9,23 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from ur_emulator.arms import Arm, lagged
+from ur_emulator.arms import Arm
 from ur_emulator.constants import RobotModel, RuntimeState, SafetyMode
 from ur_emulator.controller.control_program import ControlProgram, ProgramError, Thread
-from ur_emulator.controller.motions import JointSpeedError, Stop, TargetState
+from ur_emulator.controller.motions import (
+    JointSpeedError,
+    LinearMove,
+    Motion,
+    MotionRefusedError,
+    Stop,
+    TargetState,
+)
 from ur_emulator.controller.output_variables import tcp_variables
 from ur_emulator.controller.recorder import Recorder
 from ur_emulator.controller.registers import Registers
 from ur_emulator.controller.safety_system import Delays, SafetySystem
-from ur_emulator.controller.script_text import Upload
+from ur_emulator.controller.script_text import ScriptError, Upload
+from ur_emulator.controller.supervision import Reaction, Supervision
 from ur_emulator.mechanics.force_estimate import ForceEstimate
 from ur_emulator.mechanics.kinematics import NoSolutionError
 from ur_emulator.profile import LENIENT, Profile
@@ -44,6 +52,8 @@ class Controller:
         self.period_s = 1.0 / model.rate_hz
         self.recorder = Recorder()
         self.events: list[str] = []
+        self.remote_control = profile.remote_control or not model.is_e_series
+        """Whether programs and commands from the network are taken; always on a CB3."""
         self._delays = delays
         self.boot(powered=True)
 
@@ -57,7 +67,7 @@ class Controller:
             self.arm.speeds_rad_s.copy(),
             kinematics=self.arm.kinematics,
         )
-        self._unhindered_rad = self.arm.joints_rad.copy()
+        self._supervision = Supervision(self.arm, self.profile)
         self.payload_kg = 0.0
         self.payload_cog_m = np.zeros(3)
         self.runtime_state = RuntimeState.STOPPED
@@ -65,7 +75,7 @@ class Controller:
         self.message: str | None = None
         self._program: ControlProgram | None = None
         # An arm that loses its power while it moves is stopped by its brakes.
-        self._stop_motion: Stop | None = self._stop(self._stop_deceleration)
+        self._idle_motion: Motion | None = self._stop(self._stop_deceleration)
         self._upload: tuple[float, Upload] | None = None
 
     # What the program uses (`Host`) -------------------------------------------------------------
@@ -84,7 +94,7 @@ class Controller:
         self.safety.protective_stop(time.monotonic())
         if self.runtime_state is RuntimeState.PLAYING:
             self.runtime_state = RuntimeState.PAUSED
-        self._stop_motion = self._stop(self._stop_deceleration)
+        self._idle_motion = self._stop(self._stop_deceleration)
 
     def zero_force(self) -> None:
         """Tare the force estimate; a CB3 arm has no sensor to tare."""
@@ -115,6 +125,9 @@ class Controller:
 
     def upload(self, upload: Upload) -> None:
         """Take a program text; it replaces a running program after the start delay."""
+        if not self.remote_control:
+            self._event(f"program '{upload.name}' refused: the robot is in local control")
+            return
         self._upload = (time.monotonic() + self.profile.program_start_s, upload)
 
     def stop_program(self) -> None:
@@ -128,7 +141,7 @@ class Controller:
         if self.runtime_state is not RuntimeState.PLAYING:
             return False
         self.runtime_state = RuntimeState.PAUSED
-        self._stop_motion = self._stop(self.profile.program_end_rad_s2)
+        self._idle_motion = self._stop(self.profile.program_end_rad_s2)
         return True
 
     def resume_program(self) -> bool:
@@ -138,7 +151,7 @@ class Controller:
                 register = self._program.watchdog_register
                 self.registers.input_int_written_s[register] = time.monotonic()
             self.runtime_state = RuntimeState.PLAYING
-            self._stop_motion = None
+            self._idle_motion = None
             return True
         return False
 
@@ -157,11 +170,43 @@ class Controller:
         if self.runtime_state is RuntimeState.PLAYING:
             return False
         self.arm.place(joints_rad)
-        self._unhindered_rad = joints_rad.copy()
+        self._supervision.reset()
         self.target.joints_rad = joints_rad.copy()
         self.target.rest()
-        self._stop_motion = None
+        self._idle_motion = None
         self._event("moved in freedrive")
+        return True
+
+    def jog(self, dxyz_m: FloatArray, speed_m_s: float) -> bool:
+        """Move the TCP as a person does on the pendant's Move screen; ends the program.
+
+        Args:
+            dxyz_m: displacement (3,) in base.
+            speed_m_s: speed of the TCP.
+
+        Returns:
+            Whether it moves: not after a stop, and not on an e-Series in remote control.
+        """
+        if not self.safety.normal or (self.model.is_e_series and self.remote_control):
+            return False
+        self._upload = None
+        if self.runtime_state is not RuntimeState.STOPPED:
+            self._end_program("jogged on the pendant", self.profile.program_end_rad_s2)
+        self.target.rest()
+        goal = self.target.tcp()
+        goal[:3, 3] += dxyz_m
+        self.target.solve(goal)
+        self._idle_motion = LinearMove(self.target, goal, speed_m_s, 0.5)
+        self._event("jogged on the pendant")
+        return True
+
+    def set_remote_control(self, on: bool) -> bool:
+        """Switch between local and remote control; ends the program. False on a CB3."""
+        if not self.model.is_e_series:
+            return False
+        if on != self.remote_control:
+            self.stop_program()
+        self.remote_control = on
         return True
 
     # One period ---------------------------------------------------------------------------------
@@ -174,18 +219,24 @@ class Controller:
         self._start_uploaded(now_s)
         if self.runtime_state is RuntimeState.PLAYING:
             self._run_program(now_s)
-        elif self._stop_motion is not None and self._stop_motion.advance(
-            self.target, self.period_s, 1.0
-        ):
-            self._stop_motion = None
+        elif self._idle_motion is not None:
+            self._advance_idle(self._idle_motion)
         self.arm.flange_from_tcp = self.target.flange_from_tcp
         self.arm.follow(self.target.joints_rad, self.target.speeds_rad_s, self.period_s)
-        self._unhindered_rad = lagged(
-            self._unhindered_rad, self.target.joints_rad, self.profile.joint_lag_s, self.period_s
-        )
         self.force.advance(self.arm.contact_wrench, self.arm.joints_rad, self.period_s)
-        self._stop_on_collision()
+        self._supervise()
         self._record(now_s)
+
+    def _advance_idle(self, motion: Motion) -> None:
+        """A deceleration, or a person's jogging."""
+        try:
+            ended = motion.advance(self.target, self.period_s, 1.0)
+        except MotionRefusedError as error:
+            self._event(str(error))
+            ended = True
+        if ended:
+            self.target.rest()
+            self._idle_motion = None
 
     def _start_uploaded(self, now_s: float) -> None:
         if self._upload is None or now_s < self._upload[0]:
@@ -195,12 +246,19 @@ class Controller:
         if not self.safety.normal:
             self._event(f"program '{upload.name}' not started: robot is not ready")
             return
-        if upload.is_control_script:
+        try:
+            is_control_script = upload.is_control_script
+            offset, path = upload.register_offset, upload.path
+        except ScriptError as error:
+            self._event(f"program '{upload.name[:40]}' refused: {error}")
+            self.message = str(error)
+            return
+        if is_control_script:
             # A new program starts from where the arm is, at rest.
             self.target.joints_rad = self._settled_target()
             self.target.rest()
-            self._stop_motion = None
-            self._program = ControlProgram(self, upload.register_offset, upload.path)
+            self._idle_motion = None
+            self._program = ControlProgram(self, offset, path)
             self.runtime_state = RuntimeState.PLAYING
             self.registers.input_int_written_s[self._program.watchdog_register] = now_s
         else:
@@ -230,6 +288,12 @@ class Controller:
             self._end_program(str(error), self.profile.program_end_rad_s2)
         except JointSpeedError as error:
             self.trigger_protective_stop(str(error))
+        except (ArithmeticError, ValueError, LookupError) as error:
+            # Numbers that no check foresaw: a controller ends the program, it does not fail itself.
+            _LOG.exception("program")
+            self.message = f"runtime error: {type(error).__name__}: {error}"
+            self._event(self.message)
+            self._end_program(self.message, self.profile.program_end_rad_s2)
         else:
             if ended:
                 self._end_program("requested by the client", self.profile.program_end_rad_s2)
@@ -237,30 +301,25 @@ class Controller:
     def _end_program(self, cause: str, deceleration: float | FloatArray) -> None:
         self._program = None
         self.runtime_state = RuntimeState.STOPPED
-        self._stop_motion = self._stop(deceleration)
+        self._idle_motion = self._stop(deceleration)
         _LOG.info("program ended: %s", cause)
 
-    def _stop_on_collision(self) -> None:
-        if not self.safety.moving_mode:
+    def _supervise(self) -> None:
+        finding = self._supervision.advance(self.target, self.force, self.period_s)
+        if finding is None or not self.safety.moving_mode:
             return
-        tcp, kinematics = self.target.flange_from_tcp, self.arm.kinematics
-        goal = kinematics.base_from_tcp(self._unhindered_rad, tcp)[:3, 3]
-        reached = kinematics.base_from_tcp(self.arm.joints_rad, tcp)[:3, 3]
-        lag_m = goal - reached
-        force_n = float(np.linalg.norm(self.force.filtered[:3]))
-        if float(np.linalg.norm(lag_m)) > self.profile.collision_lag_m:
-            behind = ", ".join(f"{value * 1e3:.1f}" for value in lag_m)
-            self._collide(f"collision: the arm is ({behind}) mm from its target")
-        elif force_n > self.profile.force_limit_n:
-            self._collide(f"collision: {force_n:.0f} N at the TCP")
-
-    def _collide(self, cause: str) -> None:
-        """Stop where the arm is: the brakes do not push on."""
-        self.trigger_protective_stop(cause)
-        self.target.joints_rad = self.arm.joints_rad.copy()
-        self._unhindered_rad = self.arm.joints_rad.copy()
-        self.target.rest()
-        self._stop_motion = None
+        if finding.reaction is Reaction.VIOLATION:
+            self._event(f"safety violation: {finding.cause}")
+            self.safety.violate(time.monotonic())
+            self._end_program("safety violation", self._stop_deceleration)
+            return
+        self.trigger_protective_stop(finding.cause)
+        if finding.reaction is Reaction.HALT:
+            # What holds the arm back stops it at once: the motors do not push on.
+            self.target.joints_rad = self.arm.joints_rad.copy()
+            self.target.rest()
+            self._idle_motion = None
+            self._supervision.reset()
 
     def _stop(self, deceleration: float | FloatArray) -> Stop:
         return Stop(self.target, joint_deceleration=deceleration)

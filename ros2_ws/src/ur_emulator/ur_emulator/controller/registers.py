@@ -7,6 +7,7 @@ as on the controller; a connection may claim the same input in many of its recip
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from ur_emulator.constants import REGISTER_COUNT
@@ -49,11 +50,12 @@ class Registers:
                 self.input_int_written_s[index] = now_s
             elif name.startswith("input_double_register_"):
                 self.input_doubles[int(name.rsplit("_", 1)[1])] = float(value)
-        if values.get("speed_slider_mask"):
-            self.speed_slider = min(max(float(values["speed_slider_fraction"]), 0.0), 1.0)
+        fraction = float(values.get("speed_slider_fraction", math.nan))
+        if values.get("speed_slider_mask") and math.isfinite(fraction):
+            self.speed_slider = min(max(fraction, 0.0), 1.0)
         mask = int(values.get("standard_digital_output_mask", 0))
         if mask:
-            wanted = int(values["standard_digital_output"])
+            wanted = int(values.get("standard_digital_output", 0))
             self.digital_outputs = (self.digital_outputs & ~mask) | (wanted & mask)
 
     def output_variables(self) -> dict[str, float]:

@@ -22,6 +22,7 @@ class Delays:
     brake_release_s: float = 3.0
     power_off_s: float = 0.5
     boot_s: float = 20.0
+    gripper_activation_s: float = 2.5
 
     def scaled(self, factor: float) -> Delays:
         """The same delays, shorter or longer."""

@@ -6,8 +6,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ur_emulator.lines import LineReader
+
 CONTROL_SCRIPT_NAME = "rtde_control"
 _MAX_BYTES = 1_000_000
+# Lower and upper half of the registers: what the script's two versions use.
+_OFFSETS = ("0", "24")
+_LARGEST = 1e6
 _OFFSET_MARKER = "# int register offset"
 _PATH_MARKER = "# inject move path"
 _NUMBER = r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?"
@@ -17,9 +22,13 @@ _PATH_MOVE = re.compile(
 )
 
 
+class ScriptError(ValueError):
+    """A script that a controller would refuse to compile; says why."""
+
+
 @dataclass(frozen=True)
 class PathMove:
-    """One waypoint of an uploaded path."""
+    """One waypoint of an uploaded path: six finite numbers, and finite settings."""
 
     kind: str
     is_pose: bool
@@ -27,6 +36,22 @@ class PathMove:
     acceleration: float
     speed: float
     blend_m: float
+
+    @classmethod
+    def parse(cls, match: tuple[str, ...]) -> PathMove:
+        """A waypoint from the groups of `_PATH_MOVE`; raises ScriptError."""
+        kind, pose, values, *settings = match
+        try:
+            numbers = tuple(float(value) for value in values.split(","))
+            acceleration, speed, blend_m = (float(value) for value in settings)
+        except ValueError as error:
+            raise ScriptError(f"path: {error}") from error
+        # Written this way round, because every comparison with NaN is false.
+        if len(numbers) != 6 or not all(
+            abs(value) < _LARGEST for value in (*numbers, acceleration, speed, blend_m)
+        ):
+            raise ScriptError(f"path: {kind} needs six finite numbers, got {values[:80]!r}")
+        return cls(kind, pose == "p", numbers, acceleration, speed, blend_m)
 
 
 @dataclass(frozen=True)
@@ -46,8 +71,14 @@ class Upload:
         """First register the script uses: the digits that begin the line after its marker."""
         _, _, rest = self.text.partition(_OFFSET_MARKER)
         following = rest.split("\n", 2)[1] if "\n" in rest else ""
-        digits = re.match(r"\s*(\d+)", following)
-        return int(digits.group(1)) if digits else 0
+        digits = re.match(r"\s*([0-9]+)", following)
+        if digits is None:
+            return 0
+        if digits.group(1) not in _OFFSETS:
+            raise ScriptError(
+                f"register offset is {digits.group(1)[:20]}; allowed: {', '.join(_OFFSETS)}"
+            )
+        return int(digits.group(1))
 
     @property
     def path(self) -> tuple[PathMove, ...]:
@@ -55,33 +86,27 @@ class Upload:
         _, _, rest = self.text.partition(_PATH_MARKER)
         # The injected lines stand alone between the marker and the end of that function.
         body = re.split(r"\n\s+end\b", rest, maxsplit=1)[0]
-        return tuple(
-            PathMove(
-                kind=match[0],
-                is_pose=match[1] == "p",
-                values=tuple(float(value) for value in match[2].split(",")),
-                acceleration=float(match[3]),
-                speed=float(match[4]),
-                blend_m=float(match[5]),
-            )
-            for match in _PATH_MOVE.findall(body)
-        )
+        return tuple(PathMove.parse(match) for match in _PATH_MOVE.findall(body))
 
 
 class UploadReader:
     """Collects text in whatever pieces it arrives and yields complete programs."""
 
     def __init__(self) -> None:
+        self._reader = LineReader(_MAX_BYTES)
         self._lines: list[str] = []
-        self._rest = ""
         self._name: str | None = None
         self._size = 0
 
     def feed(self, data: bytes) -> list[Upload]:
-        """Programs completed by these bytes; a line outside any program is one by itself."""
-        *lines, self._rest = (self._rest + data.decode("utf-8", "replace")).split("\n")
+        """Programs completed by these bytes; a line outside any program is one by itself.
+
+        Raises:
+            LineTooLongError: a line longer than any program.
+        """
         complete: list[Upload] = []
-        for line in lines:
+        for raw in self._reader.feed(data):
+            line = raw.decode("utf-8", "replace")
             if self._name is None:
                 start = re.match(r"\s*(?:def|sec)\s+(\w+)\s*\(", line)
                 if start:

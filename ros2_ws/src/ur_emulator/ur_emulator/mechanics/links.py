@@ -34,6 +34,9 @@ class Links:
     d4_m: float
     d5_m: float
     d6_m: float
+    upper_arm_offset_m: float
+    """Of the upper arm's tube from the shoulder, along the shoulder's axis."""
+    forearm_offset_m: float
     base_speed_rad_s: float = 180 * _DEGREE
     """Base and shoulder."""
     elbow_speed_rad_s: float = 180 * _DEGREE
@@ -71,11 +74,29 @@ class Links:
 _SLOW = 120 * _DEGREE
 _FAST = 360 * _DEGREE
 LINKS = {
-    "ur3": Links(0.1519, -0.24365, -0.21325, 0.11235, 0.08535, 0.0819, wrist_speed_rad_s=_FAST),
-    "ur5": Links(0.089159, -0.425, -0.39225, 0.10915, 0.09465, 0.0823),
-    "ur10": Links(0.1273, -0.612, -0.5723, 0.163941, 0.1157, 0.0922, base_speed_rad_s=_SLOW),
-    "ur3e": Links(0.15185, -0.24355, -0.2132, 0.13105, 0.08535, 0.0921, wrist_speed_rad_s=_FAST),
-    "ur5e": Links(0.1625, -0.425, -0.3922, 0.1333, 0.0997, 0.0996),
-    "ur10e": Links(0.1807, -0.6127, -0.57155, 0.17415, 0.11985, 0.11655, base_speed_rad_s=_SLOW),
-    "ur16e": Links(0.1807, -0.4784, -0.36, 0.17415, 0.11985, 0.11655, base_speed_rad_s=_SLOW),
+    "ur3": Links(
+        0.1519,
+        -0.24365,
+        -0.21325,
+        0.11235,
+        0.08535,
+        0.0819,
+        0.1198,
+        0.0273,
+        wrist_speed_rad_s=_FAST,
+    ),
+    "ur5": Links(0.089159, -0.425, -0.39225, 0.10915, 0.09465, 0.0823, 0.13585, 0.0165),
+    "ur10": Links(
+        0.1273, -0.612, -0.5723, 0.163941, 0.1157, 0.0922, 0.2209, 0.049, base_speed_rad_s=_SLOW
+    ),
+    "ur3e": Links(
+        0.15185, -0.24355, -0.2132, 0.13105, 0.08535, 0.0921, 0.12, 0.027, wrist_speed_rad_s=_FAST
+    ),
+    "ur5e": Links(0.1625, -0.425, -0.3922, 0.1333, 0.0997, 0.0996, 0.138, 0.007),
+    "ur10e": Links(
+        0.1807, -0.6127, -0.57155, 0.17415, 0.11985, 0.11655, 0.176, 0.039, base_speed_rad_s=_SLOW
+    ),
+    "ur16e": Links(
+        0.1807, -0.4784, -0.36, 0.17415, 0.11985, 0.11655, 0.176, 0.039, base_speed_rad_s=_SLOW
+    ),
 }

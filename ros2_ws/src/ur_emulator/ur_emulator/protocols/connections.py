@@ -96,7 +96,19 @@ class Connection:
                 self.close()
                 return
         while self._incoming and self._incoming[0][0] <= now and self.session is not None:
-            self.session.received(self._incoming.popleft()[1])
+            self._deliver(self._incoming.popleft()[1])
+            if not self.is_open:
+                return
+
+    def _deliver(self, data: bytes) -> None:
+        try:
+            if self.session is not None:
+                self.session.received(data)
+        except Exception as error:
+            # Whatever a client sends, the controller goes on: it loses the client, not its cycle.
+            level = logging.WARNING if isinstance(error, ValueError) else logging.ERROR
+            _LOG.log(level, "%s: %s; connection closed", self.service.value, error, exc_info=True)
+            self.close()
 
     def read(self) -> None:
         """Take what the client sent; called when the socket is readable."""

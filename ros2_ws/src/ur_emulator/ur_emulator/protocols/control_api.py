@@ -17,7 +17,13 @@ import numpy as np
 from ur_emulator.client import RequestError
 from ur_emulator.constants import Service
 from ur_emulator.controller import frames
+from ur_emulator.lines import LineReader
 from ur_emulator.protocols.connections import Connection
+from ur_emulator.protocols.pendant import Pendant
+from ur_emulator.protocols.pendant import checked_number as _number
+
+# A scene with many objects is long; nothing else is.
+_MAX_REQUEST_BYTES = 4_000_000
 
 
 class Robot(Protocol):
@@ -25,6 +31,7 @@ class Robot(Protocol):
 
     controller: Any
     network: Any
+    robotiq: Any
 
     def restart(self, boot_s: float | None) -> None:
         """Power-cycle the controller."""
@@ -42,13 +49,12 @@ class ControlSession:
     def __init__(self, connection: Connection, robot: Robot) -> None:
         self._connection = connection
         self._robot = robot
-        self._rest = b""
+        self._reader = LineReader(_MAX_REQUEST_BYTES)
         self._operations = self._operation_table()
 
     def received(self, data: bytes) -> None:
         """Carry out every complete line."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
+        for line in self._reader.feed(data):
             if line.strip():
                 answer = json.dumps(self._carry_out(line))
                 self._connection.send(answer.encode() + b"\n")
@@ -66,8 +72,10 @@ class ControlSession:
                 known = ", ".join(sorted(self._operations))
                 raise RequestError(f"op is {name!r}; known: {known}")
             result = self._operations[name](**request)
-        except (TypeError, ValueError, KeyError, OSError) as error:
-            return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+        except (TypeError, ValueError, LookupError, AttributeError, OSError) as error:
+            return _refusal(error)
+        except (ArithmeticError, RecursionError) as error:  # huge numbers, deep nesting
+            return _refusal(error)
         return {"ok": True, **(result or {})}
 
     def _operation_table(self) -> dict[str, Callable[..., dict[str, Any] | None]]:
@@ -81,23 +89,29 @@ class ControlSession:
             },
             "freeze": lambda service: self._inject(service, frozen=True),
             "thaw": lambda service: self._inject(service, frozen=False),
-            "delay": lambda service, seconds: self._inject(service, delay_s=float(seconds)),
-            "drop": lambda service, fraction: self._inject(service, drop_fraction=float(fraction)),
+            "delay": lambda service, seconds: self._inject(
+                service, delay_s=_number("seconds", seconds, 0.0, 600.0)
+            ),
+            "drop": lambda service, fraction: self._inject(
+                service, drop_fraction=_number("fraction", fraction, 0.0, 1.0)
+            ),
             "refuse": lambda service, on=True: self._inject(service, refuse=bool(on)),
             "cut": lambda service: {"closed": robot.network.cut(_service(service))},
             "clear_faults": self._clear_faults,
-            "restart": lambda boot_s=None: robot.restart(boot_s),
+            "restart": lambda boot_s=None: robot.restart(
+                None if boot_s is None else _number("boot_s", boot_s, 0.0, 3600.0)
+            ),
             "gripper_jam": lambda on=True: setattr(
                 robot.controller.arm.gripper, "jammed", bool(on)
             ),
             "lose_object": lambda: robot.controller.arm.gripper.lose_object(),
             "place_object": self._place_object,
-            "freedrive_move": self._freedrive_move,
             "record_start": lambda: robot.controller.recorder.start(),
             "record_save": lambda path: {"rows": robot.controller.recorder.save(Path(path))},
             "get_scene": lambda: {"scene": robot.controller.arm.scene()},
             "set_scene": lambda scene: robot.controller.arm.reset_scene(scene),
             "shutdown": lambda: robot.request_shutdown(),
+            **Pendant(robot).operations(),
         }
 
     def _status(self) -> dict[str, Any]:
@@ -108,6 +122,10 @@ class ControlSession:
             "runtime_state": controller.runtime_state.name,
             "robot_mode": controller.safety.robot_mode.name,
             "safety_mode": controller.safety.safety_mode.name,
+            "remote_control": controller.remote_control,
+            "speed_slider": controller.registers.speed_slider,
+            "speed_scaling": controller.limiter_scale,
+            "contact_force_n": float(np.linalg.norm(controller.arm.contact_wrench[:3])),
             "servoing": controller.servoing,
             "actual_q": controller.arm.joints_rad.tolist(),
             "actual_tcp": frames.pose_of(
@@ -135,18 +153,11 @@ class ControlSession:
         gripper = self._robot.controller.arm.gripper
         if not hasattr(gripper, "object_width_m"):
             raise RequestError("objects of the physics arm come from its scene: use set_scene")
-        gripper.object_width_m = None if width_m is None else float(width_m)
+        gripper.object_width_m = None if width_m is None else _number("width_m", width_m, 0.0, 1.0)
 
-    def _freedrive_move(self, dxyz_m: list[float]) -> dict[str, Any]:
-        """Move the measured TCP along base_link axes, as a person does in freedrive."""
-        controller = self._robot.controller
-        tcp = controller.target.flange_from_tcp
-        kinematics = controller.arm.kinematics
-        pose = kinematics.base_from_tcp(controller.arm.joints_rad, tcp)
-        x, y, z = (float(value) for value in dxyz_m)
-        pose[:3, 3] += (-x, -y, z)
-        joints = kinematics.solve(pose, tcp, controller.arm.joints_rad)
-        return {"moved": controller.move_in_freedrive(joints)}
+
+def _refusal(error: Exception) -> dict[str, Any]:
+    return {"ok": False, "error": f"{type(error).__name__}: {str(error)[:500]}"}
 
 
 def _service(name: str) -> Service:

@@ -8,15 +8,27 @@ from collections.abc import Callable
 
 from ur_emulator.constants import RuntimeState, SafetyMode
 from ur_emulator.controller.controller import Controller
+from ur_emulator.lines import LineReader
 from ur_emulator.protocols.connections import Connection
 
 GREETING = "Connected: Universal Robots Dashboard Server"
 
 _SAFETY_NAMES = {
     SafetyMode.NORMAL: "NORMAL",
+    SafetyMode.REDUCED: "REDUCED",
     SafetyMode.PROTECTIVE_STOP: "PROTECTIVE_STOP",
     SafetyMode.ROBOT_EMERGENCY_STOP: "ROBOT_EMERGENCY_STOP",
+    SafetyMode.VIOLATION: "VIOLATION",
 }
+
+
+# Commands that an e-Series controller takes in remote control only.
+_REMOTE_ONLY = frozenset(
+    [
+        *("play", "stop", "pause", "unlock protective stop", "power on", "power off"),
+        *("brake release", "restart safety", "shutdown"),
+    ]
+)
 
 
 class DashboardSession:
@@ -25,14 +37,13 @@ class DashboardSession:
     def __init__(self, connection: Connection, controller: Controller) -> None:
         self._connection = connection
         self._controller = controller
-        self._rest = b""
+        self._reader = LineReader()
         self._answers = self._answer_table()
         self._send(GREETING)
 
     def received(self, data: bytes) -> None:
         """Answer every complete line."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
+        for line in self._reader.feed(data):
             command = line.decode("utf-8", "replace").strip()
             if command:
                 self._send(self._answer(command))
@@ -47,6 +58,8 @@ class DashboardSession:
         self._connection.send(line.encode() + b"\n")
 
     def _answer(self, command: str) -> str:
+        if not self._controller.remote_control and command in _REMOTE_ONLY:
+            return f"Command not allowed: '{command}' needs remote control"
         exact = self._answers.get(command)
         if exact is not None:
             return exact()
@@ -76,7 +89,7 @@ class DashboardSession:
             "PolyscopeVersion": lambda: robot.model.polyscope_version,
             "get serial number": lambda: robot.model.serial_number,
             "get robot model": lambda: robot.model.dashboard_name,
-            "is in remote control": lambda: "true",
+            "is in remote control": lambda: str(robot.remote_control).lower(),
             "programState": self._program_state,
             "robotmode": lambda: f"Robotmode: {robot.safety.robot_mode.name}",
             "safetymode": lambda: f"Safetymode: {_SAFETY_NAMES[robot.safety.safety_mode]}",
@@ -84,7 +97,7 @@ class DashboardSession:
             "get loaded program": lambda: "No program loaded",
             "quit": lambda: "Disconnected",
             "shutdown": lambda: "Shutting down",
-            "restart safety": lambda: "Restarting safety",
+            "restart safety": lambda: robot.safety.restart(),
         }
 
     @property

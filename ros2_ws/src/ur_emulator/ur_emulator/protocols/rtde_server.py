@@ -13,6 +13,8 @@ from ur_emulator.protocols import rtde_wire as wire
 from ur_emulator.protocols.connections import Connection
 
 _LOG = logging.getLogger(__name__)
+# Recipe numbers are one byte, and 0 means refused.
+_MAX_RECIPES = 255
 
 
 class RtdeSession:
@@ -86,7 +88,8 @@ class RtdeSession:
         types = [wire.OUTPUT_TYPES.get(name, "NOT_FOUND") for name in names]
         if "NOT_FOUND" not in types:
             self._output = wire.OutputRecipe(1, names)
-            self._every = max(1, round(rate_hz / frequency_hz)) if frequency_hz > 0 else 1
+            wanted_hz = min(max(frequency_hz, 1.0), rate_hz) if frequency_hz > 0 else rate_hz
+            self._every = round(rate_hz / wanted_hz)
         self._reply(wire.SETUP_OUTPUTS, b"\x01" + ",".join(types).encode())
 
     def _set_up_inputs(self, payload: bytes) -> None:
@@ -96,7 +99,7 @@ class RtdeSession:
         taken = set(self._controller.registers.claim(known, self))
         types = ["IN_USE" if n in taken else t for n, t in zip(names, types, strict=True)]
         recipe_id = 0
-        if not taken and len(known) == len(names):
+        if not taken and len(known) == len(names) and len(self._inputs) < _MAX_RECIPES:
             recipe_id = len(self._inputs) + 1
             self._inputs[recipe_id] = wire.InputRecipe(names)
         self._reply(wire.SETUP_INPUTS, bytes([recipe_id]) + ",".join(types).encode())

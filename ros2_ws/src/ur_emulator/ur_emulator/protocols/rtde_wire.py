@@ -19,6 +19,7 @@ DATA = ord("U")
 TEXT_MESSAGE = ord("M")
 
 _HEADER = struct.Struct(">HB")
+MAX_PAYLOAD_BYTES = 0xFFFF - _HEADER.size
 _STRUCT_OF_TYPE = {
     "DOUBLE": "d",
     "INT32": "i",
@@ -126,6 +127,10 @@ class OutputRecipe:
         self._struct = struct.Struct(
             ">B" + "".join(_STRUCT_OF_TYPE[OUTPUT_TYPES[name]] for name in names)
         )
+        if self._struct.size > MAX_PAYLOAD_BYTES:
+            raise WireError(
+                f"recipe of {self._struct.size} bytes; a package holds {MAX_PAYLOAD_BYTES}"
+            )
 
     def encode(self, values: Mapping[str, Sequence[float] | float]) -> bytes:
         """The data package for this cycle; vectors as sequences, scalars as numbers."""
