@@ -18,7 +18,7 @@ from typing import Any, Union, get_args, get_origin
 FORMAT_VERSION = 1
 MAX_BYTES = 1_000_000
 MODEL_NAMES = ("ur3", "ur5", "ur10", "ur3e", "ur5e", "ur10e", "ur16e")
-STOP_CAUSES = ("program_end", "protective_stop", "servo_stop")
+STOP_CAUSES = ("program_end", "protective_stop", "servo_stop", "connection_closed")
 
 
 class ConformanceFileError(ValueError):
@@ -82,7 +82,8 @@ class StopMeasurement:
     """One stop from a constant speed: largest joint speed, its travel, and the time to rest."""
 
     cause: str
-    """One of `STOP_CAUSES`: the dashboard's "stop"; triggerProtectiveStop; servoStop."""
+    """One of `STOP_CAUSES`: the dashboard's "stop"; triggerProtectiveStop; servoStop; the streaming
+    client killed, so that the watchdog (5 Hz) ends the program."""
     joint: int
     """Index 0 to 5 of the joint that moved."""
     joint_speed_rad_s: float
