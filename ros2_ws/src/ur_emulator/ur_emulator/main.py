@@ -9,12 +9,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from ur_emulator.arms import Arm, KinematicArm
+from ur_emulator.conformance_file import ConformanceFile
+from ur_emulator.conformance_table import as_text
 from ur_emulator.constants import MODELS, Ports, RobotModel
 from ur_emulator.controller.safety_system import Delays
+from ur_emulator.fitting import Fit, fit
 from ur_emulator.mechanics.kinematics import Kinematics
 from ur_emulator.mechanics.links import LINKS
 from ur_emulator.profile import PROFILES, Profile, profile_for
@@ -43,7 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         model = _model(options.model)
         ports = Ports() if options.port_base is None else Ports.block(options.port_base)
-        profile = with_options(profile_for(options.profile, model), options)
+        fitted = _fit(options, model)
+        profile = fitted.profile
+        if options.conformance:
+            sys.stdout.write(as_text(fitted))
+            return 0
         arm = _make_arm(options, model, profile)
         delays = Delays(
             unlock_s=profile.unlock_s, gripper_activation_s=profile.gripper_activation_s
@@ -71,6 +79,26 @@ def _model(name: str) -> RobotModel:
     if model is None:
         raise ValueError(f"model is '{name}'; emulated are: {', '.join(MODELS)}")
     return model
+
+
+def _fit(options: argparse.Namespace, model: RobotModel) -> Fit:
+    """The profile, fitted to a measured robot, and what the command line sets last."""
+    base = Fit(profile_for(options.profile, model))
+    if options.conformance_file is not None:
+        file = ConformanceFile.load(options.conformance_file)
+        if file.robot.model != model.name:
+            raise ValueError(
+                f"{options.conformance_file} was measured on a {file.robot.model} "
+                f"('{file.robot.name}'); start with --model {file.robot.model}"
+            )
+        base = fit(base.profile, file)
+    changed = with_options(base.profile, options)
+    own = {
+        item.name
+        for item in fields(changed)
+        if getattr(changed, item.name) != getattr(base.profile, item.name)
+    }
+    return Fit(changed, base.robot, base.measured - own)
 
 
 def _make_arm(options: argparse.Namespace, model: RobotModel, profile: Profile) -> Arm:
@@ -117,14 +145,24 @@ def _parser() -> argparse.ArgumentParser:
         "--model",
         "--series",
         default="ur5",
-        help="ur5 (CB3 controller 3.15, 125 Hz) or ur5e (e-Series controller 5.11, 500 Hz, with "
-        "the arm of the ur5); --series cb3 and --series e-series are the old names. "
-        "Default: %(default)s",
+        help="ur3, ur5, ur10 (CB3 controller 3.15, 125 Hz), ur3e, ur5e, ur10e or ur16e (e-Series "
+        "controller 5.11, 500 Hz); --series cb3 and --series e-series are old names of ur5 and "
+        "ur5e. Default: %(default)s",
     )
     parser.add_argument(
         "--profile",
         default="lenient",
         help=f"how strictly it behaves like a robot: {' or '.join(PROFILES)}. Default: %(default)s",
+    )
+    parser.add_argument(
+        "--conformance-file",
+        type=Path,
+        help="behave like the robot on which equi-conformance wrote this file",
+    )
+    parser.add_argument(
+        "--conformance",
+        action="store_true",
+        help="print what each behaviour rests on (measured, documented, guessed), and end",
     )
     parser.add_argument(
         "--port-base",

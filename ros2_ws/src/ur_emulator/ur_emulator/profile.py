@@ -31,6 +31,8 @@ def _vector(default: tuple[float, ...], least: float, most: float, meaning: str)
     return field(default=default, metadata={"least": least, "most": most, "help": meaning})
 
 
+PROTECTIVE_STOP_RAD_S2 = (13.0, 6.0, 19.0, 19.0, 19.0, 19.0)
+"""Category-0 stopping times of the UR5 at full speed and reach, as decelerations of its joints."""
 _G = 10_000.0  # wide enough for any deceleration or force here
 
 

@@ -28,14 +28,11 @@ from ur_emulator.controller.script_text import ScriptError, Upload
 from ur_emulator.controller.supervision import Reaction, Supervision
 from ur_emulator.mechanics.force_estimate import ForceEstimate
 from ur_emulator.mechanics.kinematics import NoSolutionError
-from ur_emulator.profile import LENIENT, Profile
+from ur_emulator.profile import LENIENT, PROTECTIVE_STOP_RAD_S2, Profile
 
 FloatArray = NDArray[np.float64]
 
 _LOG = logging.getLogger(__name__)
-
-# Category-0 stopping times of the UR5 at full speed and reach, as decelerations [rad/s2].
-STOP_DECELERATION = np.array([13.0, 6.0, 19.0, 19.0, 19.0, 19.0])
 
 
 class Controller:
@@ -47,7 +44,7 @@ class Controller:
         self.model = model
         self.profile = profile
         self.force = ForceEstimate(profile)
-        self._stop_deceleration = STOP_DECELERATION * profile.protective_stop_scale
+        self._stop_deceleration = np.array(PROTECTIVE_STOP_RAD_S2) * profile.protective_stop_scale
         self.arm = arm
         self.period_s = 1.0 / model.rate_hz
         self.recorder = Recorder()
