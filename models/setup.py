@@ -6,7 +6,7 @@ from setuptools import setup
 
 package_name = "equi_models"
 # What the robot loads, and what a person reads before it does; pictures stay behind.
-PARTS = ("contract.json", "policy.safetensors", "evaluation.json", "MODEL_CARD.md")
+PARTS = ("contract.json", "policy.safetensors", "evaluation.json", "MODEL_CARD.md", "scenes.json")
 
 setup(
     name=package_name,

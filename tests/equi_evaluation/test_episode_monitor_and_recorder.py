@@ -8,6 +8,7 @@ import json
 import cv2
 import numpy as np
 import pytest
+from full_disk import files_limited_to
 
 from equi_evaluation import episode_recorder
 from equi_evaluation.episode_monitor import EpisodeMonitor
@@ -141,3 +142,41 @@ def test_a_coded_picture_keeps_its_colours():
     blue, green, red_again = decoded[8, 8]
     assert red_again > 240
     assert max(blue, green) < 20
+
+
+def test_a_full_disk_ends_the_recording_but_not_the_episode_and_leaves_no_half_bag(
+    record, tmp_path
+):
+    big = ONE + np.random.default_rng(0).bytes(300_000)
+    record.start(tmp_path / "e")
+    with files_limited_to(1_000_000):
+        for at in range(40):
+            record.write("/count", big, at)
+        problem = record.end({"outcome": "SUCCEEDED"})
+    assert "File too large" in problem
+    assert "make room" in problem
+    assert not (tmp_path / "e").exists()
+
+    record.start(tmp_path / "next")
+    record.write("/count", ONE, 1)
+    assert record.end({}) == ""
+    assert len(list(read_recording(tmp_path / "next"))) == 1
+
+
+def test_a_disk_that_is_full_at_the_end_leaves_no_half_bag_either(record, tmp_path):
+    record.start(tmp_path / "e")
+    record.write("/count", ONE, 1)
+    with files_limited_to(64):
+        assert record.end({}) != ""
+    assert not (tmp_path / "e").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "9" * 5000, "null", '{"episode_id": []}'])
+def test_a_referee_that_talks_nonsense_is_ignored(text):
+    monitor = EpisodeMonitor(ground_truth=True)
+    monitor.on_referee('{"episode_id": "e", "success": true, "first_try": "nonsense"}')
+    monitor.on_diagnostic("policy", "inference p50 [ms]", "many")
+    monitor.on_referee(text)
+    result = monitor.result("e", 1, "SUCCEEDED", "", 7, 9.0)
+    assert result.first_try == "none"
+    assert result.latencies_ms in ({}, {"policy: inference": {}})

@@ -7,11 +7,15 @@ The episodes are run by a stand-in, so neither ROS nor a cell is needed.
 from __future__ import annotations
 
 import io
+import json
+import threading
 from types import SimpleNamespace
 
 import pytest
+from families import wait_until
 from rich.console import Console
 
+from equi_core.scene_layout import LayoutError
 from equi_evaluation.episode_monitor import EpisodeMonitor
 from equi_evaluation.evaluate_options import parse
 from equi_evaluation.evaluation_loop import (
@@ -33,14 +37,17 @@ class ScriptedRunner:
         self.outcomes = list(outcomes)
         self.ready = ready
         self.asked: list[tuple[str, int]] = []
+        self.goals: list[tuple[float, float] | None] = []
+        self.problem = ""
         self.records: list[str] = []
         self.notes: list[dict[str, str]] = []
 
     def wait_for_policy(self, timeout_s: float) -> bool:
         return self.ready
 
-    def run_episode(self, episode_id: str, seed: int, tick) -> EpisodeResult:
+    def run_episode(self, episode_id: str, seed: int, tick, goal_xy_m=None) -> EpisodeResult:
         self.asked.append((episode_id, seed))
+        self.goals.append(goal_xy_m)
         tick(FEEDBACK)
         outcome = self.outcomes.pop(0)
         return EpisodeMonitor(ground_truth=False).result(episode_id, seed, outcome, "why", 7, 9.0)
@@ -48,8 +55,9 @@ class ScriptedRunner:
     def start_recording(self, path) -> None:
         self.records.append(path.name)
 
-    def end_recording(self, notes) -> None:
+    def end_recording(self, notes) -> str:
         self.notes.append(dict(notes))
+        return self.problem
 
 
 def run(folder, runner, *arguments, operator=None) -> tuple[int, str]:
@@ -61,8 +69,25 @@ def run(folder, runner, *arguments, operator=None) -> tuple[int, str]:
     return code, printed.getvalue()
 
 
+class Typist:
+    """Somebody who reads each question, then types the next line; leaves when there is none."""
+
+    def __init__(self, *lines: str) -> None:
+        self.shown = io.StringIO()
+        self._lines = lines
+
+    def __iter__(self):
+        for number, line in enumerate(self._lines, start=1):
+            wait_until(lambda n=number: self._questions() >= n, 20.0, f"question {number}")
+            yield line
+
+    def _questions(self) -> int:
+        return sum(" = " in line and "(" in line for line in self.shown.getvalue().splitlines())
+
+
 def typing_operator(*lines: str) -> Operator:
-    return Operator(Console(file=io.StringIO()), lines)
+    typist = Typist(*lines)
+    return Operator(Console(file=typist.shown, width=200), typist)
 
 
 def test_episodes_are_named_by_task_scene_and_start_and_their_scenes_count_upwards(tmp_path):
@@ -176,3 +201,82 @@ def test_without_an_output_the_folder_is_named_after_the_task():
     output = parse(["--task", "drawer_opening"]).output
     assert output.parent.as_posix() == "runs/evaluation"
     assert output.name.startswith("drawer_opening-")
+
+
+def test_keys_pressed_before_a_question_do_not_answer_it():
+    """Somebody leans on ENTER and g while the arm moves: the next question is still asked."""
+    shown = io.StringIO()
+    ready = threading.Event()
+
+    def keys():
+        yield from ("g", "g", "y")
+        ready.set()
+        wait_until(lambda: "was it done?" in shown.getvalue(), 20.0, "the question")
+        yield "n"
+
+    operator = Operator(Console(file=shown, width=200), keys())
+    assert ready.wait(20.0)
+    assert operator.ask("was it done?", {"y": "yes", "n": "no"}) == "n"
+
+
+def test_only_d_declares_success_during_an_episode():
+    operator = typing_operator()
+    for line in ("", "", "g"):
+        operator._lines.put(line)
+    assert not operator.declared_success(), "ENTER, once too often, is no success"
+    operator._lines.put("d")
+    assert operator.declared_success()
+    assert not operator.declared_success()
+
+
+def test_the_end_of_the_input_ends_the_evaluation_and_keeps_what_was_done(tmp_path):
+    runner = ScriptedRunner("STEP_LIMIT", "STEP_LIMIT")
+    code, text = run(
+        tmp_path, runner, "--episodes", "2", operator=typing_operator("g", "y", "m", "g")
+    )
+    assert code == EXIT_INCOMPLETE
+    assert "the input has ended" in text
+    labelled, unlabelled = load_results(tmp_path)
+    assert labelled.success
+    assert not labelled.invalid
+    assert unlabelled.invalid
+    assert "not labelled" in unlabelled.reason
+
+
+def test_the_operator_sees_what_to_put_where_and_the_goal_goes_to_the_policy(
+    tmp_path, repository_root
+):
+    model = repository_root / "models" / "block_pushing"
+    runner = ScriptedRunner("STEP_LIMIT")
+    operator = typing_operator("g", "n", "m")
+    code, _ = run(
+        tmp_path,
+        runner,
+        *("--episodes", "1", "--task", "block_pushing", "--model", str(model)),
+        *("--seed", "900000000"),
+        operator=operator,
+    )
+    assert code == EXIT_COMPLETE
+    shown = operator._console.file.getvalue()
+    stored = json.loads((model / "scenes.json").read_text())["scenes"][0]
+    x_m, y_m = stored["goal_xy_m"]
+    assert runner.goals == [(x_m, y_m)]
+    assert f"goal: x = {1e3 * x_m:.0f} mm, y = {1e3 * y_m:.0f} mm" in shown
+    for item in stored["objects"]:
+        assert f"x = {1e3 * item['x_m']:.0f} mm" in shown
+
+
+def test_pushing_on_hardware_without_a_known_goal_is_refused_before_anything_moves(tmp_path):
+    runner = ScriptedRunner("STEP_LIMIT")
+    with pytest.raises(LayoutError, match=r"block_pushing has a goal.*scenes\.json"):
+        run(tmp_path, runner, "--task", "block_pushing", operator=typing_operator())
+    assert runner.asked == []
+
+
+def test_an_episode_whose_recording_failed_counts_without_a_record(tmp_path):
+    runner = ScriptedRunner("SUCCEEDED")
+    runner.problem = "No space left on device"
+    code, text = run(tmp_path, runner, "--episodes", "1", "--record")
+    assert code == EXIT_COMPLETE
+    assert "No space left" in text
+    assert load_results(tmp_path)[0].record == ""

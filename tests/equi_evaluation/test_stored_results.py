@@ -6,6 +6,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+from full_disk import files_limited_to
+
 from equi_evaluation.report import write_report
 from equi_evaluation.results import ResultStore, load_results, load_settings
 
@@ -26,3 +29,21 @@ def test_a_stored_evaluation_resumes_and_reports(tmp_path):
 
     assert len(ResultStore(tmp_path, load_settings(tmp_path)).results) == 2
     assert "1 / 2" in write_report(tmp_path).read_text()
+
+
+def test_a_full_disk_leaves_the_results_as_they_were(tmp_path):
+    from equi_evaluation.results import EpisodeResult, ResultsError, ResultStore
+
+    def result(name: str, reason: str) -> EpisodeResult:
+        return EpisodeResult(name, 1, "SUCCEEDED", reason, True, "operator", "none", 3, 1.0)
+
+    store = ResultStore(tmp_path, {"task": "t"})
+    store.add(result("first", "short"))
+    with (
+        files_limited_to((tmp_path / "results.jsonl").stat().st_size + 40),
+        pytest.raises(ResultsError, match="second"),
+    ):
+        store.add(result("second", "x" * 1000))
+    assert [item.episode_id for item in load_results(tmp_path)] == ["first"]
+    store.add(result("third", "there is room again"))
+    assert [item.episode_id for item in load_results(tmp_path)] == ["first", "third"]

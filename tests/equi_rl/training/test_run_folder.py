@@ -7,8 +7,9 @@ import json
 
 import numpy as np
 import pytest
+from full_disk import files_limited_to
 
-from equi_rl.data.atomic_file import write_atomically
+from equi_rl.data.atomic_file import NotWrittenError, write_atomically
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 
 CONFIG = {"domain": "somewhere", "a2c": {"learning_rate": 0.1}, "seeds": [0, 1]}
@@ -98,3 +99,21 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         write_atomically(path, json.dumps({"version": 2}))
     assert json.loads(path.read_text()) == {"version": 1}
+
+
+def test_a_full_disk_keeps_the_last_checkpoint_and_whole_rows(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with folder.claim(CONFIG, resume=False):
+        folder.save_checkpoint({"weights": np.ones(10)}, {"step": 1})
+        folder.append_progress([{"step": 1, "success": 0.5}])
+        before = (tmp_path / "run" / "progress.csv").read_bytes()
+        with files_limited_to(4096):
+            with pytest.raises(NotWrittenError, match=r"checkpoint.*--resume"):
+                folder.save_checkpoint({"weights": np.ones(100_000)}, {"step": 2})
+            with pytest.raises(NotWrittenError, match="progress"):
+                folder.append_progress([{"step": n, "success": 0.5} for n in range(2, 5000)])
+        arrays, state = folder.load_checkpoint()
+    assert state == {"step": 1}
+    np.testing.assert_array_equal(arrays["weights"], np.ones(10))
+    assert (tmp_path / "run" / "progress.csv").read_bytes() == before
+    assert not list((tmp_path / "run").glob(".*.tmp")), "nothing half written stays"

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.demonstrations import Demo, DemoError, DemoSet, play_demo
 from equi_rl.envs import HiddenPropertyEnv, make_env
 from equi_rl.experts import ExpertConfig, FirstChoice, make_expert
@@ -95,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _show(command)
         else:
             _print_summary(DemoSet.load(command.file))
-    except DemoError as error:
+    except (DemoError, NotWrittenError) as error:
         Console(stderr=True).print(f"equi-demos: {error}", markup=False, soft_wrap=True)
         return 2
     return 0

@@ -26,6 +26,7 @@ from rich.table import Table
 from equi_core.contract import ACTION_ORDER, ContractError, PolicyContract
 from equi_core.scene_seeds import TEST_SEED
 from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.envs import HiddenPropertyEnv, make_env
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
@@ -88,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ContractError,
         EvaluationError,
         ExportError,
+        NotWrittenError,
     ) as error:
         console.print(f"equi-evaluate: {error}", markup=False, style="red", soft_wrap=True)
         return 2

@@ -12,7 +12,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from equi_core.scene_layout import FILE_NAME
+from equi_core.scene_seeds import TEST_SEED
+from equi_rl.data.atomic_file import NotWrittenError
+from equi_rl.envs import TASKS
 from equi_rl.export.exporter import ExportError, export
+from equi_rl.export.scene_layouts import COUNT, scenes_of_seeds
 from equi_rl.nets.checkpoint import CheckpointError, load_checkpoint
 from equi_rl.training.evaluation import EvaluationError
 
@@ -41,7 +46,10 @@ def main(arguments: list[str] | None = None) -> int:
         contract = export(
             checkpoint, parsed.model, parsed.evaluation, run_folder if is_run else None
         )
-    except (CheckpointError, EvaluationError, ExportError) as error:
+        if contract.task in TASKS:
+            layouts = scenes_of_seeds(contract, TEST_SEED, COUNT)
+            layouts.save(parsed.model / FILE_NAME)
+    except (CheckpointError, EvaluationError, ExportError, NotWrittenError) as error:
         console.print(f"equi-export: {error}", markup=False, style="red")
         return 2
     console.print(

@@ -29,6 +29,7 @@ from equi_rl.carflag.a2c import A2CError
 from equi_rl.carflag.run import DOMAINS, CarFlagRun, Domain, RunConfigError
 from equi_rl.carflag.worlds import CarFlagError
 from equi_rl.cli.progress_display import ProgressDisplay, Status
+from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.episode import ReplayError
 from equi_rl.envs import TASKS
 from equi_rl.nets.checkpoint import CheckpointError
@@ -45,6 +46,7 @@ EXPECTED_ERRORS = (
     CheckpointError,
     CollectorError,
     DivergedError,
+    NotWrittenError,
     ReplayError,
     RobotConfigError,
     RunConfigError,

@@ -86,6 +86,10 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
     def outcome(self, state: WorldState) -> Outcome:
         """Reward, success and failure of the state that a step led to."""
 
+    def scene_of_seed(self, seed: int) -> Scene:
+        """The scene that `reset(seed=seed)` starts from, before any randomisation."""
+        return self.sample_scene(_scene_rng(seed))
+
     # Gymnasium --------------------------------------------------------------------------------
 
     def reset(
@@ -94,9 +98,7 @@ class HiddenPropertyEnv(gymnasium.Env[FloatImage, NDArray[np.float32]], abc.ABC)
         """Start an episode; `options={"scene": Scene}` starts it from a given scene."""
         super().reset(seed=seed)
         if seed is not None:
-            # A stream of its own: another generator seeded with the same number, such as the coin
-            # of an expert, must not repeat the numbers that placed the objects.
-            self._np_random = np.random.default_rng([_SCENE_STREAM, seed])
+            self._np_random = _scene_rng(seed)
         given = (options or {}).get("scene")
         if given is not None and not isinstance(given, Scene):
             raise SceneError(f"options['scene'] is a {type(given).__name__}; it must be a Scene")
@@ -201,3 +203,9 @@ def start_yaw(rng: np.random.Generator) -> float:
 
 
 __all__ = ["ActionError", "HiddenPropertyEnv", "Outcome", "start_yaw"]
+
+
+def _scene_rng(seed: int) -> np.random.Generator:
+    # A stream of its own: another generator seeded with the same number, such as the coin of an
+    # expert, must not repeat the numbers that placed the objects.
+    return np.random.default_rng([_SCENE_STREAM, seed])

@@ -49,7 +49,11 @@ class RunCheckpoints:
         final = self._folder / (_name(rounds) + ("" if evaluated else _UNEVALUATED))
         partial = final.with_name(f".{final.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
-        save_checkpoint(partial, contract, learner.actor, learner.critic, tensors, extra)
+        try:
+            save_checkpoint(partial, contract, learner.actor, learner.critic, tensors, extra)
+        except OSError:
+            shutil.rmtree(partial, ignore_errors=True)  # a full disk: give the room back
+            raise
         shutil.rmtree(final, ignore_errors=True)
         os.replace(partial, final)
         for older in self._folder.glob(f"round_*{_UNEVALUATED}"):

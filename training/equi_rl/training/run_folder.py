@@ -14,6 +14,7 @@ import csv
 import fcntl
 import io
 import json
+import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from equi_core.plain_data import PlainDataError, parse_json, read_json
-from equi_rl.data.atomic_file import write_atomically
+from equi_rl.data.atomic_file import NotWrittenError, write_atomically
 from equi_rl.training.code_version import code_version
 from equi_rl.training.renames import current_settings, flatten
 
@@ -117,9 +118,15 @@ class RunFolder:
 
     def append_progress(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add rows to progress.csv; the first call writes the header."""
-        is_new = not self._progress.exists()
-        with open(self._progress, "a", newline="") as file:
-            file.write(_as_csv(rows, header=is_new))
+        size = self._progress.stat().st_size if self._progress.exists() else None
+        try:
+            with open(self._progress, "a", newline="") as file:
+                file.write(_as_csv(rows, header=size is None))
+        except OSError as error:
+            # No half row stays behind for whoever reads or resumes the run.
+            if self._progress.exists():
+                os.truncate(self._progress, size or 0)
+            raise NotWrittenError(self._progress, error) from error
 
     def read_progress(self) -> list[dict[str, str]]:
         """All whole rows of progress.csv, as text; one that is just being written is left out."""

@@ -6,9 +6,10 @@ Together with how the episode ended they make its result.
 
 from __future__ import annotations
 
-import json
+import contextlib
 from typing import Any
 
+from equi_core.plain_data import PlainDataError, parse_json
 from equi_evaluation.protocol import FirstTry
 from equi_evaluation.results import EpisodeResult
 
@@ -36,8 +37,13 @@ class EpisodeMonitor:
         self._truth = {}
 
     def on_referee(self, text: str) -> None:
-        """The referee's newest label, as JSON."""
-        self._truth = json.loads(text)
+        """The referee's newest label, as JSON; what is none is ignored."""
+        try:
+            truth = parse_json(text)
+        except PlainDataError:
+            return
+        if isinstance(truth, dict):
+            self._truth = truth
 
     def on_diagnostic(self, node: str, key: str, value: str) -> None:
         """One entry of a node's diagnostics; whatever is no latency is ignored."""
@@ -47,7 +53,8 @@ class EpisodeMonitor:
             ending = f" {quantile} [ms]"
             if key.endswith(ending):
                 stage = f"{node}: {key[: -len(ending)].replace('_', ' ')}"
-                self._latencies_ms.setdefault(stage, {})[quantile] = float(value)
+                with contextlib.suppress(ValueError):
+                    self._latencies_ms.setdefault(stage, {})[quantile] = float(value)
 
     def result(
         self, episode_id: str, seed: int, outcome: str, reason: str, steps: int, duration_s: float
@@ -65,9 +72,15 @@ class EpisodeMonitor:
             reason=reason,
             success=success,
             label_source="ground_truth" if self._ground_truth else "operator",
-            first_try=str(truth.get("first_try", FirstTry.NONE.value)),
+            first_try=_first_try(truth.get("first_try")),
             steps=int(steps),
             duration_s=float(duration_s),
             invalid=outcome in INVALID_OUTCOMES,
             latencies_ms={stage: dict(values) for stage, values in self._latencies_ms.items()},
         )
+
+
+def _first_try(word: object) -> str:
+    """The referee's word, where it is one of those known."""
+    known = {kind.value for kind in FirstTry}
+    return str(word) if word in known else FirstTry.NONE.value

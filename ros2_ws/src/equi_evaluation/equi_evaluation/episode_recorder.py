@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from equi_evaluation.bag.metadata import OfferedQos
 from equi_evaluation.bag.writer import BagWriter
 from equi_evaluation.message_definitions import definition_of, type_hash_of
+from equi_evaluation.recording import RecordingError
 
 _JPEG_QUALITY = 85
 
@@ -53,6 +55,7 @@ class EpisodeRecorder:
         }
         self._last_ns: dict[str, int] = {}
         self._recorder: BagWriter | None = None
+        self._problem = ""
 
     @property
     def is_open(self) -> bool:
@@ -77,19 +80,24 @@ class EpisodeRecorder:
             qos: topic -> what its publishers offer now.
             now_ns: time of the messages that were latched before [ns].
         """
-        recorder = BagWriter(folder, self._namespace)
-        for topic, type_name in self._types.items():
-            recorder.add_topic(
-                topic,
-                type_name,
-                definition_of(type_name),
-                type_hash=type_hash_of(type_name),
-                qos=(qos or {}).get(topic, ()),
-            )
-        for topic, messages in self._kept.items():
-            for data in messages:
-                recorder.write(topic, data, now_ns)
-        self._recorder = recorder
+        self._problem = ""
+        try:
+            self._recorder = BagWriter(folder, self._namespace)
+        except OSError as error:
+            self._fail(error)
+            return
+        with self._until_failure() as recorder:
+            for topic, type_name in self._types.items():
+                recorder.add_topic(
+                    topic,
+                    type_name,
+                    definition_of(type_name),
+                    type_hash=type_hash_of(type_name),
+                    qos=(qos or {}).get(topic, ()),
+                )
+            for topic, messages in self._kept.items():
+                for data in messages:
+                    recorder.write(topic, data, now_ns)
 
     def write(self, topic: str, data: bytes, now_ns: int) -> None:
         """Keep a serialised message, if an episode runs and the topic's period has passed."""
@@ -102,14 +110,41 @@ class EpisodeRecorder:
                 return
             self._last_ns[topic] = now_ns
         if self._recorder is not None:
-            self._recorder.write(topic, data, now_ns)
+            with self._until_failure() as recorder:
+                recorder.write(topic, data, now_ns)
 
-    def end(self, metadata: Mapping[str, str]) -> None:
-        """Close the recording; nothing happens if none is open."""
+    def end(self, metadata: Mapping[str, str]) -> str:
+        """Close the recording; nothing happens if none is open.
+
+        Returns:
+            Why the episode has no recording, although one was started; empty if it has.
+        """
         if self._recorder is not None:
-            recorder, self._recorder = self._recorder, None
-            recorder.add_metadata("episode", dict(metadata))
-            recorder.close()
+            with self._until_failure() as recorder:
+                recorder.add_metadata("episode", dict(metadata))
+                recorder.close()
+            self._recorder = None
+        problem, self._problem = self._problem, ""
+        return problem
+
+    @contextmanager
+    def _until_failure(self) -> Iterator[BagWriter]:
+        """The open bag; one that cannot be written ends the recording, never the episode."""
+        recorder = self._recorder
+        if recorder is None:
+            raise RecordingError("no recording is open; call start first")
+        try:
+            yield recorder
+        except OSError as error:
+            recorder.abandon()
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self._recorder = None
+        self._problem = (
+            f"{error.strerror or error}; the unfinished bag was removed: make room, "
+            "or record to another disk with --output"
+        )
 
 
 def rgb_image(

@@ -5,8 +5,8 @@
     ros2 run equi_evaluation evaluate --episodes 50 --output runs/evaluation/lab   # resume
 
 In the simulated cell (--ground-truth) success comes from the referee. On hardware the operator is
-asked: before each episode to arrange the scene, after it for the label; ENTER during an episode
-declares success. A run that was interrupted goes on where it stopped.
+asked: before each episode to arrange the scene, which is shown, after it for the label; `d` and
+ENTER during an episode declare success. A run that was interrupted goes on where it stopped.
 
 However it is stopped (Ctrl-C, SIGTERM, a closed terminal, an error), the running episode is
 cancelled first, so that the arm holds. Signals are handled between two callbacks
@@ -137,10 +137,10 @@ class EvaluateNode(Node):
             qos_of = {topic: offered_qos(self, topic) for topic in self._recorder.topics}
             self._recorder.start(folder, qos_of, time.time_ns())
 
-    def end_recording(self, metadata: Mapping[str, str]) -> None:
-        """Close the recording, if one is open."""
+    def end_recording(self, metadata: Mapping[str, str]) -> str:
+        """Close the recording, if one is open; says why there is none, if it failed."""
         with self._shutdown.defer():
-            self._recorder.end(metadata)
+            return self._recorder.end(metadata)
 
     def _on_recorded(self, topic: str, data: bytes) -> None:
         self._recorder.write(topic, data, time.time_ns())
@@ -220,15 +220,21 @@ class EvaluateNode(Node):
         answer = self._spin_until(client.call_async(request), time.monotonic() + _ANSWER_TIMEOUT_S)
         return answer is not None and is_ready(answer)
 
-    def run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
+    def run_episode(
+        self, episode_id: str, seed: int, tick: Tick, goal_xy_m: tuple[float, float] | None = None
+    ) -> EpisodeResult:
         """Run one episode and say how it went; the label may still be the operator's."""
+        goal = RunEpisode.Goal(episode_id=episode_id, task=self._options.task, seed=seed)
+        if goal_xy_m is not None:
+            goal.has_goal = True
+            goal.goal_position.x, goal.goal_position.y = goal_xy_m
         with self._shutdown.defer():
-            return self._run_episode(episode_id, seed, tick)
+            return self._run_episode(goal, tick)
 
-    def _run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
+    def _run_episode(self, goal: RunEpisode.Goal, tick: Tick) -> EpisodeResult:
         self._monitor.reset()
         self._success_declared = threading.Event()
-        goal = RunEpisode.Goal(episode_id=episode_id, task=self._options.task, seed=seed)
+        episode_id, seed = str(goal.episode_id), int(goal.seed)
         accepted = self._client.send_goal_async(
             goal, feedback_callback=lambda message: tick(message.feedback)
         )
@@ -284,7 +290,7 @@ class EvaluateNode(Node):
         while rclpy.ok() and not future.done():
             rclpy.spin_once(self, timeout_sec=0.1)
             self._shutdown.check()
-            if self._operator is not None and self._operator.pressed():
+            if self._operator is not None and self._operator.declared_success():
                 self._success_declared.set()
         return future.result() if future.done() else None
 

@@ -16,9 +16,12 @@ from typing import Any
 from rich.console import Console
 from rich.status import Status
 
+from equi_core.contract import TASKS_WITH_GOAL, Workspace
+from equi_core.scene_layout import FILE_NAME as LAYOUTS_FILE
+from equi_core.scene_layout import LayoutError, SceneLayout, SceneLayouts
 from equi_evaluation.episode_video import load_frames, write_video
 from equi_evaluation.evaluate_options import EvaluateOptions
-from equi_evaluation.operator_console import Operator
+from equi_evaluation.operator_console import DONE, Operator, OperatorGone
 from equi_evaluation.protocol import FirstTry, Protocol
 from equi_evaluation.report import success_rows, write_report
 from equi_evaluation.results import EpisodeResult, ResultStore
@@ -37,14 +40,16 @@ class EpisodeRunner(typing.Protocol):
     def wait_for_policy(self, timeout_s: float) -> bool:
         """Whether somebody offers episodes."""
 
-    def run_episode(self, episode_id: str, seed: int, tick: Tick) -> EpisodeResult:
+    def run_episode(
+        self, episode_id: str, seed: int, tick: Tick, goal_xy_m: tuple[float, float] | None = None
+    ) -> EpisodeResult:
         """Run one episode and say how it went; the label may still be the operator's."""
 
     def start_recording(self, path: Path) -> None:
         """Start to record an episode."""
 
-    def end_recording(self, metadata: Mapping[str, str]) -> None:
-        """Close the recording, if one is open."""
+    def end_recording(self, metadata: Mapping[str, str]) -> str:
+        """Close the recording, if one is open; says why there is none, if it failed."""
 
 
 def evaluate(
@@ -59,6 +64,7 @@ def evaluate(
         console: where progress is shown.
     """
     protocol = Protocol(options.episodes, options.seed, balanced=not options.any_order)
+    layouts = None if operator is None else _load_layouts(options)
     store = ResultStore(options.output, _settings(options))
     if store.results:
         console.print(f"resuming: {len(store.results)} episodes are done already")
@@ -72,7 +78,12 @@ def evaluate(
     while (seed := protocol.next_seed(store.results)) is not None:
         number = len(store.results)
         episode_id = f"{options.task}-{seed}-{start}"
-        result = _run_one(runner, options, operator, console, episode_id, number, seed)
+        try:
+            layout = None if layouts is None else layouts.of_seed(seed)
+            result = _run_one(runner, options, operator, console, episode_id, number, seed, layout)
+        except OperatorGone as error:
+            console.print(f"[red]{error}[/]")
+            break
         store.add(result)
         _print_result(result, protocol.counted(store.results), options.episodes, console)
         if result.record and len(store.results) <= options.videos:
@@ -120,18 +131,54 @@ def _run_one(
     episode_id: str,
     number: int,
     seed: int,
+    layout: SceneLayout | None,
 ) -> EpisodeResult:
     """One episode, recorded if that is wanted, with its label."""
     if operator is not None:
+        if layout is not None:
+            operator.show(layout.description(Workspace()))
         operator.ask(f"arrange scene {seed}, step back", {"g": "go"})
+        operator.show(f"during the episode: {DONE} and ENTER when the task is done")
+        operator.discard()
     record = episode_id if options.record else ""
     if record:
         runner.start_recording(options.output / record)
+    goal_xy_m = None if layout is None else layout.goal_xy_m
     with console.status(f"episode {number + 1}") as status:
-        result = runner.run_episode(episode_id, seed, _status_line(status, number))
-    result = _labelled(dataclasses.replace(result, record=record), operator)
-    runner.end_recording({"seed": str(seed), "outcome": result.outcome, "reason": result.reason})
+        result = runner.run_episode(episode_id, seed, _status_line(status, number), goal_xy_m)
+    result = dataclasses.replace(result, record=record)
+    try:
+        result = _labelled(result, operator)
+    except OperatorGone as error:
+        # Kept, so that nobody wonders where it went; without a label it counts for nothing.
+        result = dataclasses.replace(result, invalid=True, reason=f"not labelled: {error}")
+    problem = runner.end_recording(
+        {"seed": str(seed), "outcome": result.outcome, "reason": result.reason}
+    )
+    if problem:
+        console.print(f"[red]no record of {episode_id}: {problem}[/]")
+        result = dataclasses.replace(result, record="")
     return result
+
+
+def _load_layouts(options: EvaluateOptions) -> SceneLayouts | None:
+    """What to put where, from the model's folder; None where it has no such file.
+
+    Raises:
+        LayoutError: the task has a goal, which only that file knows.
+    """
+    path = Path(options.model) / LAYOUTS_FILE
+    if options.model and path.is_file():
+        layouts = SceneLayouts.load(path)
+        if layouts.task != options.task:
+            raise LayoutError(f"{path} holds scenes of {layouts.task}, not of {options.task}")
+        return layouts
+    if options.task in TASKS_WITH_GOAL:
+        raise LayoutError(
+            f"{options.task} has a goal, which must be known before an episode; give --model with "
+            f"a folder that holds {LAYOUTS_FILE} (written by equi-export or equi-scenes)"
+        )
+    return None
 
 
 def _status_line(status: Status, number: int) -> Tick:

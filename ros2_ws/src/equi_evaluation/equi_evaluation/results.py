@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -65,11 +66,26 @@ class ResultStore:
         self.results = load_results(folder)
 
     def add(self, result: EpisodeResult) -> None:
-        """Append a result; it is on disk when this returns."""
-        with (self.folder / RESULTS_FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(dataclasses.asdict(result)) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        """Append a result; it is on disk when this returns.
+
+        Raises:
+            ResultsError: it could not be written; the file is as it was before.
+        """
+        path = self.folder / RESULTS_FILE
+        before = path.stat().st_size if path.exists() else 0
+        try:
+            with path.open("ab", buffering=0) as file:
+                line = (json.dumps(dataclasses.asdict(result)) + "\n").encode()
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+        except OSError as error:
+            if path.exists():
+                os.truncate(path, before)
+            raise ResultsError(
+                f"{path} cannot be written: {error.strerror}; the result of {result.episode_id} "
+                f"({result.outcome}) is lost. Make room and start again with the same --output"
+            ) from error
         self.results.append(result)
 
 

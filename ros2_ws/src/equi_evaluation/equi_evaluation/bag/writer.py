@@ -7,8 +7,10 @@ is converted, so whoever plays the bag sends what the nodes saw. rosbag2 itself 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -111,6 +113,12 @@ class BagWriter:
     def add_metadata(self, name: str, values: dict[str, str]) -> None:
         """Attach metadata, e.g. the seed and how the episode ended."""
         self._writer.add_metadata(name, values)
+
+    def abandon(self) -> None:
+        """Give up, as on a full disk: half a bag would look like a whole one, so it is removed."""
+        with contextlib.suppress(OSError, ValueError):  # its buffer cannot be written either
+            self._file.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def close(self) -> None:
         """Finish the file, then write metadata.yaml."""
