@@ -104,7 +104,7 @@ def measure_tracking(link: MeasurementLink) -> dict[str, Any]:
         speed_rad_s=2 * SINE_SPEED_RAD_S,
     )
     link.servo_stop()
-    watch_until_rest(link, recording)
+    watch_until_rest(link, recording, kick=True)
     count = len(recording.commanded_rad)
     times = recording.times_s()[:count]
     used = times >= 2 * period_s
@@ -134,7 +134,7 @@ def measure_slider(link: MeasurementLink) -> list[dict[str, Any]]:
         middle = recording.samples[int(np.flatnonzero(cruise)[-1])]
         servo_speed = float(np.median(recording.speed()[: len(cruise)][cruise]))
         link.servo_stop()
-        watch_until_rest(link, recording)
+        watch_until_rest(link, recording, kick=True)
         move_speed = _move_speed(link, link.sample().joints_rad)
         move(link, start.joints_rad)
         if number == 0:

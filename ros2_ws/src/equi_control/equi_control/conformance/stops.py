@@ -6,6 +6,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -108,8 +109,11 @@ def _stop_once(link: MeasurementLink, cause: str, request: Callable[[], object])
     home = link.next_sample(link.sample()).joints_rad
     link.start_program()
     recording = stream(link, ramp(), _STOP_AT_S)
-    request()
+    # The request may block until the arm rests; the way there is watched meanwhile.
+    asking = threading.Thread(target=request, daemon=True)
+    asking.start()
     stop = _evaluate(cause, recording, watch_until_rest(link, recording))
+    asking.join(5.0)
     _return_to(link, home)
     return stop
 

@@ -158,8 +158,13 @@ def stream(
         watch.check(sample)
 
 
-def watch_until_rest(link: MeasurementLink, recording: Recording) -> int:
-    """Sample on until the arm rests; nothing is sent.
+def watch_until_rest(link: MeasurementLink, recording: Recording, *, kick: bool = False) -> int:
+    """Sample on until the arm rests.
+
+    Args:
+        link: the robot.
+        recording: of the motion so far; grows.
+        kick: feed the watchdog meanwhile, for a program that goes on; otherwise nothing is sent.
 
     Returns:
         Index of the first sample of the rest.
@@ -174,6 +179,8 @@ def watch_until_rest(link: MeasurementLink, recording: Recording) -> int:
     while quiet < _REST_CYCLES:
         sample = link.next_sample(sample, timeout_s=2.0)
         recording.samples.append(sample)
+        if kick:
+            link.kick()
         quiet = quiet + 1 if float(np.abs(sample.speeds_rad_s).max()) < AT_REST_RAD_S else 0
         away = abs(float(sample.joints_rad[MOVED_JOINT] - start.joints_rad[MOVED_JOINT]))
         if away > LONGEST_TRAVEL_RAD:
