@@ -2,7 +2,7 @@
 """`equi-conformance`: a slow, supervised sequence that measures how one robot behaves.
 
 Nothing moves before it is confirmed at the keyboard. The result is a file that the emulator loads
-(`ur-emulator --conformance FILE`), so that it behaves like this robot. At any anomaly the arm is
+(`ur-emulator --conformance-file FILE`), so that it behaves like this robot. At any anomaly the arm is
 stopped, what was measured so far is kept, and the exit code is 1.
 """
 
