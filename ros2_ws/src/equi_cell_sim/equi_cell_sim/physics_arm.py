@@ -21,7 +21,7 @@ from equi_rl.sim.arm import POSITION_GAIN
 from equi_rl.sim.gripper import FORCE_RANGE_N, SPEED_RANGE_M_S
 from equi_rl.sim.scene import Scene, SceneObject
 from equi_rl.sim.world import PhysicsConfig, World
-from ur_emulator.arms import GRIPPER_STROKE_M, SceneRefusedError
+from ur_emulator.arms import GRIPPER_STROKE_M, SceneRefusedError, lagged
 from ur_emulator.mechanics.contact import Obstacle
 from ur_emulator.mechanics.kinematics import Kinematics
 from ur_emulator.mechanics.links import LINKS
@@ -107,6 +107,13 @@ class PhysicsArm:
         self.flange_from_tcp = np.eye(4)
         self.contact_wrench = np.zeros(6)
         self.obstacles: tuple[Obstacle, ...] = ()
+        self._stiffness_n_m = profile.arm_stiffness_n_m
+        self._joint_lag_s = profile.joint_lag_s
+        steps = _PHYSICS_RATE_HZ[rate_hz] // rate_hz
+        # The motors add the streamed speed to their pull towards the target: aimed this share of a
+        # cycle's step before it, they are there when the cycle ends.
+        self._aim_before = (steps + 1) / (2 * steps)
+        self._unhindered_rad = np.array(HOME_RAD)
         self.world = World(
             PhysicsConfig(
                 rate_hz=_PHYSICS_RATE_HZ[rate_hz],
@@ -123,18 +130,44 @@ class PhysicsArm:
 
     def follow(self, target_rad: FloatArray, target_speeds: FloatArray, period_s: float) -> None:
         """Stream the target to the motors and let one period pass."""
-        lead_rad = self._free_lead_rad + np.abs(target_speeds) * period_s
-        near_rad = np.clip(target_rad, self.joints_rad - lead_rad, self.joints_rad + lead_rad)
-        self.world.arm.set_joint_targets(near_rad.tolist(), target_speeds.tolist())
+        if self._stiffness_n_m > 0:
+            self._stream_stiffly(target_rad, period_s)
+        else:
+            lead_rad = self._free_lead_rad + np.abs(target_speeds) * period_s
+            near_rad = np.clip(target_rad, self.joints_rad - lead_rad, self.joints_rad + lead_rad)
+            self.world.arm.set_joint_targets(near_rad.tolist(), target_speeds.tolist())
         gripper = self.world.gripper
         self.world.solve_finely(gripper.holding or gripper.resisted)
         self.world.step_physics(period_s)
         gripper.update(period_s)
         self.joints_rad, self.speeds_rad_s = self.world.arm.measured()
+        self._feel_contact()
         self._publish_shapes(period_s)
+
+    def _stream_stiffly(self, target_rad: FloatArray, period_s: float) -> None:
+        """Follow the target with the lag of a real arm's joints, whatever stands in the way."""
+        before_rad = self._unhindered_rad
+        self._unhindered_rad = lagged(before_rad, target_rad, self._joint_lag_s, period_s)
+        step_rad = self._unhindered_rad - before_rad
+        aim_rad = self._unhindered_rad - self._aim_before * step_rad
+        self.world.arm.set_joint_targets(aim_rad.tolist(), (step_rad / period_s).tolist())
+
+    def _feel_contact(self) -> None:
+        """The force of what holds the tool back: the arm's stiffness times its displacement.
+
+        The physics' own contact forces are no measure: its motors push with all their torque as
+        soon as anything resists.
+        """
+        if self._stiffness_n_m <= 0:
+            return
+        tool = self.flange_from_tcp
+        wanted_m = self.kinematics.base_from_tcp(self._unhindered_rad, tool)[:3, 3]
+        reached_m = self.kinematics.base_from_tcp(self.joints_rad, tool)[:3, 3]
+        self.contact_wrench[:3] = self._stiffness_n_m * (reached_m - wanted_m)
 
     def place(self, joints_rad: FloatArray) -> None:
         """Put the arm somewhere at rest."""
+        self._unhindered_rad = np.array(joints_rad, dtype=np.float64)
         self.world.arm.teleport(joints_rad.tolist())
         self.joints_rad, self.speeds_rad_s = self.world.arm.measured()
 

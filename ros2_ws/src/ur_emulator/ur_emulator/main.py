@@ -20,7 +20,7 @@ from ur_emulator.constants import MODELS, Ports, RobotModel
 from ur_emulator.controller.safety_system import Delays
 from ur_emulator.fitting import Fit, fit
 from ur_emulator.mechanics.kinematics import Kinematics
-from ur_emulator.mechanics.links import LINKS
+from ur_emulator.mechanics.links import LINKS, Links
 from ur_emulator.profile import PROFILES, Profile, profile_for
 from ur_emulator.profile_options import add_profile_options, with_options
 from ur_emulator.robot import EmulatedRobot
@@ -103,8 +103,7 @@ def _fit(options: argparse.Namespace, model: RobotModel) -> Fit:
 
 def _make_arm(options: argparse.Namespace, model: RobotModel, profile: Profile) -> Arm:
     if options.arm == "kinematic":
-        links = LINKS["ur5" if model.name == "ur5e" and not profile.own_links else model.name]
-        return KinematicArm(Kinematics(links, profile.factory_seed), profile)
+        return KinematicArm(Kinematics(_links(model, profile), profile.factory_seed), profile)
     found = entry_points(group=ARM_GROUP, name=options.arm)
     if not found:
         known = ", ".join(sorted({"kinematic", *entry_points(group=ARM_GROUP).names}))
@@ -113,7 +112,18 @@ def _make_arm(options: argparse.Namespace, model: RobotModel, profile: Profile) 
             f"A package adds one as an entry point of the group {ARM_GROUP}"
         )
     make: Callable[[int, Path | None, Profile], Arm] = next(iter(found)).load()
-    return make(model.rate_hz, options.scene_file, profile)
+    arm = make(model.rate_hz, options.scene_file, profile)
+    if arm.kinematics.links != _links(model, profile):
+        arm.close()
+        raise ValueError(
+            f"the arm '{options.arm}' does not have the links of a {model.name}; use --model ur5, "
+            "or --model ur5e with --no-own-links (an e-Series controller with the arm of a UR5)"
+        )
+    return arm
+
+
+def _links(model: RobotModel, profile: Profile) -> Links:
+    return LINKS["ur5" if model.name == "ur5e" and not profile.own_links else model.name]
 
 
 def _raise_priority() -> str:
