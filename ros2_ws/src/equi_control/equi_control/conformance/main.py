@@ -2,8 +2,8 @@
 """`equi-conformance`: a slow, supervised sequence that measures how one robot behaves.
 
 Nothing moves before it is confirmed at the keyboard. The result is a file that the emulator loads
-(`ur-emulator --conformance-file FILE`), so that it behaves like this robot. At any anomaly the arm is
-stopped, what was measured so far is kept, and the exit code is 1.
+(`ur-emulator --conformance-file FILE`), so that it behaves like this robot. At any anomaly the arm
+is stopped, what was measured so far is kept, and the exit code is 1.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from equi_core.motion.arm_models import ARM_MODELS
@@ -31,7 +32,7 @@ _TOOL_M = 0.25
 """Longest gripper that the bounds allow for."""
 _BULK_M = 0.1
 """Half the width of links and gripper."""
-SINE_SPEED_RAD_S = SINE_AMPLITUDE_RAD * 2 * 3.1416 * SINE_HZ
+SINE_SPEED_RAD_S = SINE_AMPLITUDE_RAD * 2 * math.pi * SINE_HZ
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def reach_m(model: str, tcp_radius_m: float | None = None) -> float:
 
 def sequence(*, with_gripper: bool, with_protective_stop: bool) -> tuple[Step, ...]:
     """All steps in their order."""
-    ramp = {"speed_rad_s": RAMP_SPEED_RAD_S, "travel_rad": LONGEST_TRAVEL_RAD}
+    ramp = (RAMP_SPEED_RAD_S, LONGEST_TRAVEL_RAD)
     percents = ", ".join(f"{100 * fraction:.0f}" for fraction in SLIDER_FRACTIONS)
     steps = [
         Step("jitter", "RTDE timing", "listens to the controller for 5 s"),
@@ -113,26 +114,26 @@ def sequence(*, with_gripper: bool, with_protective_stop: bool) -> tuple[Step, .
             "speed slider",
             f"sets the speed slider to {percents} %, and at each turns the base once streamed and "
             "once as a move; then puts the slider back",
-            **ramp,
+            *ramp,
         ),
         Step(
             "servo_stop",
             "stop of the stream (hold)",
             f"turns the base, and stops it by servoStop, {STOP_REPEATS} times",
-            **ramp,
+            *ramp,
         ),
         Step(
             "program_end",
             "stop of the program",
             f"turns the base, and ends the program by the dashboard's stop, {STOP_REPEATS} times",
-            **ramp,
+            *ramp,
         ),
         Step(
             "connection_closed",
             "loss of the connection",
             "turns the base from a process of its own and kills that process: the controller's "
             "watchdog must stop the arm",
-            **ramp,
+            *ramp,
         ),
     ]
     if with_protective_stop:
@@ -142,7 +143,7 @@ def sequence(*, with_gripper: bool, with_protective_stop: bool) -> tuple[Step, .
                 "protective stop",
                 "turns the base, triggers a protective stop, and unlocks it by the dashboard as "
                 "soon as the controller allows it",
-                **ramp,
+                *ramp,
             )
         )
     return tuple(steps)

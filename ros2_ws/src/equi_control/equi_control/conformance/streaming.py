@@ -48,8 +48,9 @@ class Recording:
 
     def times_s(self) -> FloatArray:
         """Controller time of each sample, from the first one on."""
-        times = np.array([sample.time_s for sample in self.samples])
-        return times - times[0]
+        times: FloatArray = np.array([sample.time_s for sample in self.samples])
+        times -= times[0]
+        return times
 
     def joint(self, index: int = MOVED_JOINT) -> FloatArray:
         """Measured angle of one joint [rad]."""
