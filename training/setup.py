@@ -15,7 +15,6 @@ setup(
     maintainer_email="maintainers@example.com",
     license="MIT",
     packages=find_packages(include=["equi_rl*"]),
-    package_data={"equi_rl.sim": ["assets/*.urdf"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),
@@ -49,6 +48,7 @@ setup(
             "equi-audit = equi_rl.cli.audit:main",
             "equi-evaluate = equi_rl.cli.evaluate:main",
             "equi-export = equi_rl.cli.export:main",
+            "equi-scenes = equi_rl.export.scene_layouts:main",
             "equi-demos = equi_rl.cli.demos:main",
         ],
         "equi.benchmarks": [

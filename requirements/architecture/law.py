@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "equi_policy": NODE_SIDE,
     "equi_control": NODE_SIDE,
     "equi_evaluation": NODE_SIDE,
+    "equi_description": NODE_SIDE,
     "equi_rl": ("equi_core",),
     # Knows neither the driver that moves the simulated arm nor the calibration of its cameras.
     "equi_cell_sim": (

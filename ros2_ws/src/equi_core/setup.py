@@ -15,7 +15,7 @@ setup(
     maintainer_email="maintainers@example.com",
     license="MIT",
     packages=find_packages(exclude=["test"]),
-    package_data={package_name: ["py.typed"]},
+    package_data={package_name: ["py.typed", "robot_description/*.urdf"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),

@@ -83,7 +83,7 @@ class RobotModel:
 
 def description_path() -> Path:
     """The installed description file."""
-    return Path(str(resources.files("equi_rl.sim") / "assets" / "ur5_robotiq_2f85.urdf"))
+    return Path(str(resources.files("equi_core.robot_description") / "ur5_robotiq_2f85.urdf"))
 
 
 @lru_cache(maxsize=1)

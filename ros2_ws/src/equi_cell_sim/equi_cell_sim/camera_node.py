@@ -28,11 +28,14 @@ from equi_cell_sim.camera_model import CameraSpec, Miscalibration, NoiseSpec, Ti
 from equi_cell_sim.depth_camera import DepthCamera, DepthFrame, points_of
 from equi_cell_sim.image_overlay import load_overlay
 from equi_cell_sim.scene_snapshot import SceneReader, SnapshotError
+from equi_core.camera_frames import DEPTH_SUFFIX, LINK_FROM_OPTICAL, LINK_SUFFIX
 from equi_ros import qos
 from equi_ros.parameters import declare_settings
 from equi_ros.run_node import run_node
 from equi_ros.stamps import time_message
+from equi_ros.transforms import StaticFrames, transform_message
 
+_MILLIMETRE_M = 0.001
 _DELIVERY_PERIOD_S = 0.005
 _DEAD_SCENE_S = 1.0
 _DYNAMIC = ("frozen", "latency_s", "stamp_offset_s")
@@ -85,11 +88,27 @@ class CameraNode(Node):
         self._colour_infos = self.create_publisher(
             CameraInfo, f"{name}/color/camera_info", qos.CAMERA
         )
+        self._publish_frames()
         self.create_timer(1.0 / self._timing.rate_hz, self._capture)
         self.create_timer(_DELIVERY_PERIOD_S, self._deliver)
         self.get_logger().info(
             f"ready: {name}, {self._spec.width_px} x {self._spec.height_px} at "
             f"{self._timing.rate_hz:g} Hz, {self._latency_s * 1e3:.0f} ms latency"
+        )
+
+    def _publish_frames(self) -> None:
+        """From the camera's link to its optical frame, as a RealSense driver publishes them."""
+        name, stamp = self._spec.name, self.get_clock().now().to_msg()
+        prefix = str(self.declare_parameter("frame_prefix", "").value)
+        depth_frame = f"{prefix}{name}{DEPTH_SUFFIX}"
+        self._frames = StaticFrames(self)
+        self._frames.publish(
+            [
+                transform_message(f"{prefix}{name}{LINK_SUFFIX}", depth_frame, np.eye(4), stamp),
+                transform_message(
+                    depth_frame, prefix + self._spec.optical_frame, LINK_FROM_OPTICAL, stamp
+                ),
+            ]
         )
 
     def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
@@ -146,7 +165,7 @@ class CameraNode(Node):
             self._clouds.publish(self._cloud(stamp, frame))
         info = self._info(stamp)
         if self._depths.get_subscription_count():
-            self._depths.publish(self._image(stamp, frame.depth_units, "16UC1", 2))
+            self._depths.publish(self._depth_image(stamp, frame))
         if self._colours.get_subscription_count():
             self._colours.publish(self._image(stamp, frame.colour, "rgb8", 3))
         self._infos.publish(info)
@@ -182,6 +201,12 @@ class CameraNode(Node):
         message.is_dense = not self._ordered
         message.data = array.array("B", self._points[:count].tobytes())
         return message
+
+    def _depth_image(self, stamp: Time, frame: DepthFrame) -> Image:
+        """Depth as REP 118 has it: 16 bits are millimetres; a finer unit goes as metres."""
+        if frame.unit_m == _MILLIMETRE_M:
+            return self._image(stamp, frame.depth_units, "16UC1", 2)
+        return self._image(stamp, (frame.depth_units * frame.unit_m).astype("f4"), "32FC1", 4)
 
     def _image(self, stamp: Time, pixels: np.ndarray, encoding: str, step: int) -> Image:
         height, width = pixels.shape[:2]

@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from equi_interfaces.msg import Observation, PerceptionStatus, RobotState
 from equi_interfaces.srv import ResetEpisode
-from rclpy.publisher import Publisher
-from sensor_msgs.msg import Image, PointCloud2
+from sensor_msgs.msg import Image
 
 from equi_core.calibration import CellCalibration
 from equi_core.cell_geometry import CellGeometry
@@ -29,7 +27,8 @@ from equi_core.contract import PolicyContract
 from equi_core.observation.builder import FusedObservation, FusionConfig, ObservationBuilder
 from equi_core.observation.image import ObservationError
 from equi_perception import messages
-from equi_perception.cloud_layout import CloudLayoutError
+from equi_perception.cloud_layout import Cloud, CloudLayoutError
+from equi_perception.depth_image import DepthImage
 from equi_perception.freshness import (
     Cause,
     FreshnessLimits,
@@ -39,16 +38,18 @@ from equi_perception.freshness import (
     StampedRobot,
     SyncStatus,
 )
+from equi_perception.goals import EpisodeGoals, GoalError
 from equi_perception.outlier_removal import without_outliers
 from equi_perception.perception_report import PerceptionMetrics, StatusDebouncer, reportable
 from equi_perception.preview import preview_rgb
-from equi_perception.raw_cloud import RawCloudError, read_cloud
+from equi_perception.ros_camera_inputs import CameraInputs
 from equi_ros import qos
 from equi_ros.diagnostics import Health
 from equi_ros.lifecycle.managed_node import ManagedNode
 from equi_ros.parameters import declare, declare_settings, read_settings
 from equi_ros.publisher_guard import PublisherGuard
 from equi_ros.run_node import run_node
+from equi_ros.transforms import StaticFrames
 
 _TICK_S = 0.02
 
@@ -60,9 +61,9 @@ class DepthFusionNode(ManagedNode):
         super().__init__("depth_fusion")
         self._declare_parameters()
         self._builder: ObservationBuilder | None = None
-        self._goals: dict[str, tuple[float, float, float] | None] = {}
+        self._goals = EpisodeGoals("", needed=False)
         self._sequence = 0
-        self._static_frames: Publisher | None = None
+        self._static_frames = StaticFrames(self)
         self._connect()
 
     def _declare_parameters(self) -> None:
@@ -71,9 +72,8 @@ class DepthFusionNode(ManagedNode):
         )
         self._cell = str(declare(self, "cell", "sim", "name of the cell, as in its calibration"))
         for name in self._cameras:
-            declare(self, f"{name}.topic", f"{name}/depth/points", f"topic of the clouds of {name}")
             declare(
-                self, f"{name}.serial", "", f"serial number of {name}; empty: it is not checked"
+                self, f"{name}.serial", "", f"serial number of {name}; `any`: it is not checked"
             )
         for name, words in (
             ("model", "folder with the policy's contract.json"),
@@ -86,6 +86,7 @@ class DepthFusionNode(ManagedNode):
             False,
             "use a calibration that failed, expired or belongs to another cell; for rehearsals",
         )
+        declare(self, "frame_prefix", "", "in front of the frames of the cameras' transforms")
         declare(self, "simulated", False, "the cell is simulated: an unsigned model will do")
         declare(self, "remove_outliers", False, "drop lone points before fusing", read_only=False)
         declare_settings(self, CellGeometry(), prefix="geometry.")
@@ -102,14 +103,7 @@ class DepthFusionNode(ManagedNode):
         self._status = self.create_publisher(PerceptionStatus, "perception_status", qos.LATCHED)
         self._guard = PublisherGuard(self)
         self._guard.claim(self._observations)
-        for name in self._cameras:
-            self._guard.subscribe(
-                PointCloud2,
-                self._text(f"{name}.topic"),
-                partial(self._on_cloud, name),
-                qos.POINT_CLOUD,
-                raw=True,
-            )
+        CameraInputs(self, self._guard, self._cameras, self._on_cloud, self._on_unreadable)
         self._guard.subscribe(
             RobotState,
             "robot_state",
@@ -131,6 +125,7 @@ class DepthFusionNode(ManagedNode):
         )
         calibration = self._load_calibration()
         self._contract_sha256 = contract.sha256
+        self._goals = EpisodeGoals(contract.task, needed=contract.has_goal)
         self._calibrated = {name: calibration.camera(name) for name in self._cameras}
         builder = ObservationBuilder(
             contract.image,
@@ -165,7 +160,7 @@ class DepthFusionNode(ManagedNode):
     def cleanup(self) -> None:
         """Forget contract and calibration."""
         self._builder = None
-        self._goals = {}
+        self._goals = EpisodeGoals("", needed=False)
 
     def _hardware_id(self) -> str:
         serials = (self._text(f"{name}.serial") or name for name in self._cameras)
@@ -182,19 +177,17 @@ class DepthFusionNode(ManagedNode):
                 "calibration verdict, age and cell are NOT checked: ignore_calibration_verdict"
             )
         else:
-            known = {name: serial for name, serial in serials.items() if serial}
-            calibration.require_usable(self._cameras, cell=self._cell, serials=known)
+            calibration.require_usable(self._cameras, cell=self._cell, serials=serials)
         return calibration
 
     # Callbacks ---------------------------------------------------------------------------------
 
-    def _on_cloud(self, camera: str, data: bytes) -> None:
+    def _on_unreadable(self, camera: str, problem: str) -> None:
+        if self._builder is not None:
+            self._unreadable[camera] = Issue(Cause.CLOUD_UNREADABLE, f"{camera}: {problem}")
+
+    def _on_cloud(self, camera: str, cloud: Cloud | DepthImage) -> None:
         if self._builder is None:
-            return
-        try:
-            cloud = read_cloud(data)
-        except RawCloudError as error:
-            self._unreadable[camera] = Issue(Cause.CLOUD_UNREADABLE, f"{camera}: {error}")
             return
         expected = self._calibrated[camera].optical_frame
         if cloud.frame_id != expected:
@@ -225,7 +218,13 @@ class DepthFusionNode(ManagedNode):
             response.message = f"perception is {self.state_label}; activate it first"
             return response
         goal = request.goal_position
-        self._goals = {request.episode_id: (goal.x, goal.y, goal.z) if request.has_goal else None}
+        try:
+            self._goals.begin(
+                request.episode_id, (goal.x, goal.y, goal.z) if request.has_goal else None
+            )
+        except GoalError as error:
+            response.message = str(error)
+            return response
         response.accepted = True
         return response
 
@@ -253,8 +252,11 @@ class DepthFusionNode(ManagedNode):
     ) -> list[Issue]:
         """Build and publish an observation; returns what prevented it."""
         begin_s = time.perf_counter()
+        missing = self._goals.issues(robot.episode_id)
+        if missing:
+            return missing
         self._used_stamps_ns = {name: status.clouds[name].stamp_ns for name in self._cameras}
-        goal_m = self._goals.get(robot.episode_id)
+        goal_m = self._goals.of(robot.episode_id)
         try:
             points = {name: cloud.cloud.points for name, cloud in status.clouds.items()}
             if self._remove_outliers:
@@ -324,18 +326,11 @@ class DepthFusionNode(ManagedNode):
         )
 
     def _publish_camera_frames(self) -> None:
-        """Static transforms of the cameras, where ROS's tf2 is installed.
-
-        A frame has one parent: a camera driver that publishes its own must be told not to.
-        """
-        try:
-            from tf2_msgs.msg import TFMessage
-        except ImportError:
-            return
-        transforms = messages.camera_transforms(self._calibrated.values(), self._stamp())
-        if self._static_frames is None:
-            self._static_frames = self.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
-        self._static_frames.publish(TFMessage(transforms=transforms))
+        """Where the cameras' links stand; the camera drivers publish the frames from there on."""
+        transforms = messages.camera_transforms(
+            self._calibrated.values(), self._stamp(), self._text("frame_prefix")
+        )
+        self._static_frames.publish(transforms)
 
     def _now_ns(self) -> int:
         return int(self.get_clock().now().nanoseconds)

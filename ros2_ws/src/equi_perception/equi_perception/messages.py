@@ -10,16 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from builtin_interfaces.msg import Time
 from equi_interfaces.msg import Observation, PerceptionStatus, RobotState
-from geometry_msgs.msg import Point, Transform, TransformStamped
+from geometry_msgs.msg import Point, TransformStamped
 from numpy.typing import NDArray
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header
 
 from equi_core.calibration import CameraCalibration
+from equi_core.camera_frames import LINK_SUFFIX, base_from_camera_link, camera_of
 from equi_core.observation.builder import FusedObservation, RobotPose
+from equi_perception.depth_image import DepthImage, PinholeInfo
 from equi_perception.freshness import Issue, StampedRobot, SyncStatus
 from equi_ros.message_checks import require_plausible
 from equi_ros.stamps import nanoseconds, time_message
+from equi_ros.transforms import transform_message
 
 FRAME = "base_link"
 _FARTHEST_REACH_M = 3.0
@@ -97,6 +100,35 @@ def observation_message(
     return message
 
 
+def pinhole_info(message: CameraInfo) -> PinholeInfo:
+    """What places the pixels of a rectified image; CloudLayoutError if it cannot."""
+    return PinholeInfo(
+        frame_id=message.header.frame_id,
+        width=int(message.width),
+        height=int(message.height),
+        fx=float(message.k[0]),
+        fy=float(message.k[4]),
+        cx=float(message.k[2]),
+        cy=float(message.k[5]),
+        distorted=any(message.d),
+    )
+
+
+def depth_image(message: Image, info: PinholeInfo) -> DepthImage:
+    """A depth image with the camera that took it."""
+    return DepthImage(
+        stamp_ns=nanoseconds(message.header.stamp),
+        frame_id=message.header.frame_id,
+        height=int(message.height),
+        width=int(message.width),
+        encoding=message.encoding,
+        is_bigendian=bool(message.is_bigendian),
+        step=int(message.step),
+        data=message.data,
+        info=info,
+    )
+
+
 def status_message(
     issues: Sequence[Issue], status: SyncStatus, camera_names: Sequence[str], stamp: Time
 ) -> PerceptionStatus:
@@ -130,19 +162,21 @@ def image_message(rgb: NDArray[np.uint8], stamp: Time) -> Image:
     )
 
 
-def camera_transforms(cameras: Iterable[CameraCalibration], stamp: Time) -> list[TransformStamped]:
-    """Where the calibrated cameras stand in base_link."""
-    transforms = []
-    for camera in cameras:
-        transform = Transform()
-        translation, rotation = transform.translation, transform.rotation
-        translation.x, translation.y, translation.z = camera.position_m
-        rotation.x, rotation.y, rotation.z, rotation.w = camera.quaternion_xyzw
-        transforms.append(
-            TransformStamped(
-                header=Header(stamp=stamp, frame_id=FRAME),
-                child_frame_id=camera.optical_frame,
-                transform=transform,
-            )
+def camera_transforms(
+    cameras: Iterable[CameraCalibration], stamp: Time, frame_prefix: str = ""
+) -> list[TransformStamped]:
+    """Where the links of the calibrated cameras stand in base_link.
+
+    The camera's driver publishes the frames from its link on. A camera that was calibrated in
+    another frame than its depth optical frame is left out: only its driver knows the way to there.
+    """
+    return [
+        transform_message(
+            frame_prefix + FRAME,
+            f"{frame_prefix}{camera_of(camera.optical_frame)}{LINK_SUFFIX}",
+            base_from_camera_link(camera.base_from_camera),
+            stamp,
         )
-    return transforms
+        for camera in cameras
+        if camera_of(camera.optical_frame)
+    ]

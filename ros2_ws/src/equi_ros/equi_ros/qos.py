@@ -16,6 +16,8 @@ ROBOT_STATE = NEWEST
 ROBOT_STATE_HISTORY = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Subscribe: for a reader that must see the states between two of its callbacks as well."""
 JOINT_STATES = QoSProfile(depth=10)
+TRANSFORMS = QoSProfile(depth=100)
+"""Of tf, as tf2_ros has it."""
 OBSERVATION = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 """Depth 1: a stale image must never queue ahead of a recurrent policy."""
 COMMAND = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
