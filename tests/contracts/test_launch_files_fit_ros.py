@@ -16,18 +16,22 @@ import tempfile
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from launch import LaunchContext, LaunchDescription
-from launch.actions import ExecuteProcess
+from launch.actions import ExecuteProcess, RegisterEventHandler
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 
+from equi_bringup.arguments import ArgumentError
 from equi_core.contract import PolicyContract
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAUNCH_FILES = sorted((REPOSITORY / "launch").glob("*.launch.py"))
-SHARED_PART = REPOSITORY / "ros2_ws/src/equi_ros/equi_ros/launching.py"
+FRONT_DOOR = REPOSITORY / "ros2_ws/src/equi_policy/launch/sim2real.launch.py"
+BRINGUP = REPOSITORY / "ros2_ws/src/equi_bringup/equi_bringup"
+SHARED_PARTS = [BRINGUP / name for name in ("cell_launch.py", "failures.py", "operator_side.py")]
 DEMO_FILES = sorted((REPOSITORY / "tests/pip_ros2/demo_package/launch").glob("*.launch.py"))
 
 ACTION = {"condition"}
@@ -85,7 +89,10 @@ ROS = {
         ),
         "LogInfo": symbol(keywords=ACTION | {"msg"}),
         "OpaqueFunction": symbol(keywords=ACTION | {"function", "args", "kwargs"}),
-        "RegisterEventHandler": symbol("event_handler", keywords=ACTION),
+        "RegisterEventHandler": symbol(
+            "event_handler", keywords=ACTION, attributes={"event_handler"}
+        ),
+        "SetEnvironmentVariable": symbol("name", "value", keywords=ACTION),
     },
     "launch.conditions": {
         "IfCondition": symbol("predicate_expression"),
@@ -124,10 +131,11 @@ ROS = {
         "ParameterValue": symbol("value", keywords={"value_type"}),
     },
     "launch_ros.substitutions": {
+        "ExecutableInPackage": symbol("executable", "package", attributes={"perform"}),
         "FindPackageShare": symbol("package", attributes={"perform"}),
     },
 }
-CONTEXT_ATTRIBUTES = {"environment", "is_shutdown", "launch_configurations", "locals"}
+CONTEXT_ATTRIBUTES = {"argv", "environment", "is_shutdown", "launch_configurations", "locals"}
 """What a launch file may read of the context that is handed to its functions."""
 
 
@@ -189,7 +197,7 @@ def _wrong_attribute(node: ast.Attribute, imported: dict[str, Symbol]) -> list[s
 
 
 @pytest.mark.parametrize(
-    "path", [*LAUNCH_FILES, SHARED_PART, *DEMO_FILES], ids=lambda path: path.name
+    "path", [*LAUNCH_FILES, FRONT_DOOR, *SHARED_PARTS, *DEMO_FILES], ids=lambda path: path.name
 )
 def test_a_launch_file_uses_only_what_ros_documents(path):
     assert violations(path.read_text(encoding="utf-8")) == []
@@ -254,8 +262,9 @@ def processes(entity, context: LaunchContext) -> list[ExecuteProcess]:
     if isinstance(entity, ExecuteProcess):
         return [entity]
     yielded = list(entity.visit(context) or [])
-    for _, entities in entity.describe_conditional_sub_entities():
-        yielded += entities
+    if isinstance(entity, RegisterEventHandler):
+        ended_well = SimpleNamespace(returncode=0)
+        yielded += entity.event_handler.handle(ended_well, context) or []
     return [process for item in yielded for process in processes(item, context)]
 
 
@@ -292,6 +301,7 @@ ROBOT_SIDE = [
     "equi_perception/depth_fusion_node",
     "equi_policy/policy_node",
 ]
+MANAGER = "equi_ros/lifecycle_manager_node"
 
 
 def test_the_simulated_system_starts_the_cell_waits_for_it_and_then_starts_the_robot_side(model):
@@ -299,11 +309,12 @@ def test_the_simulated_system_starts_the_cell_waits_for_it_and_then_starts_the_r
         *CELL,
         "wait_for_the_cell",
         *ROBOT_SIDE,
+        MANAGER,
     ]
 
 
 def test_the_real_system_is_the_robot_side_alone(model):
-    assert started("sim2real.launch.py", model=model, sim="false") == ROBOT_SIDE
+    assert started("sim2real.launch.py", model=model, sim="false") == [*ROBOT_SIDE, MANAGER]
 
 
 def test_episodes_bring_the_evaluator_and_view_brings_rviz(model):
@@ -314,11 +325,11 @@ def test_episodes_bring_the_evaluator_and_view_brings_rviz(model):
 def test_the_expert_can_drive_the_simulated_cell_in_place_of_a_policy(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # a stand-in contract is put there
     names = started("sim2real.launch.py", task="block_pulling", driven_by="expert")
-    assert names[-1] == "equi_cell_sim/expert_policy_node"
+    assert names[-2:] == ["equi_cell_sim/expert_policy_node", MANAGER]
 
 
 def test_episodes_on_a_robot_are_refused_because_no_operator_could_answer(model):
-    with pytest.raises(RuntimeError, match="ros2 run equi_evaluation evaluate --episodes 5"):
+    with pytest.raises(ArgumentError, match="ros2 run equi_evaluation evaluate --episodes 5"):
         started("sim2real.launch.py", model=model, sim="false", episodes="5")
 
 
@@ -326,9 +337,9 @@ def test_episodes_on_a_robot_are_refused_because_no_operator_could_answer(model)
     ("name", "expected"),
     [
         ("cell_sim.launch.py", CELL),
-        ("control.launch.py", ROBOT_SIDE[:1]),
-        ("perception.launch.py", ROBOT_SIDE[1:2]),
-        ("policy.launch.py", ROBOT_SIDE[2:]),
+        ("control.launch.py", [ROBOT_SIDE[0], MANAGER]),
+        ("perception.launch.py", [ROBOT_SIDE[1], MANAGER]),
+        ("policy.launch.py", [ROBOT_SIDE[2], MANAGER]),
     ],
 )
 def test_each_piece_can_be_launched_alone(name, expected, model):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from equi_core.calibration import CellCalibration
-from equi_core.cell_file import CellFile, CellFileError, find_cell_file, find_project_root
+from equi_core.cell_file import CellFile, CellFileError
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = ROOT / "launch" / "cells"
@@ -122,14 +122,3 @@ def test_a_missing_file_lists_its_neighbours(tmp_path):
     (tmp_path / "lab.yaml").write_text("")
     with pytest.raises(CellFileError, match="lab"):
         CellFile.load(tmp_path / "labb.yaml")
-
-
-def test_a_cell_is_found_by_name_or_path(tmp_path):
-    assert find_cell_file("sim", ROOT / "launch") == CELLS / "sim.yaml"
-    assert find_cell_file("/tmp/mine.yaml", tmp_path) == Path("/tmp/mine.yaml")
-
-
-def test_the_project_root_is_found_from_below_and_not_elsewhere(tmp_path):
-    assert find_project_root(ROOT / "launch" / "cells") == ROOT
-    with pytest.raises(CellFileError, match="absolute"):
-        find_project_root(tmp_path)

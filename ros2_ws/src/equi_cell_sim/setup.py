@@ -37,6 +37,7 @@ setup(
             "camera_node = equi_cell_sim.executables:camera_node",
             "scene_node = equi_cell_sim.executables:scene_node",
             "expert_policy_node = equi_cell_sim.executables:expert_policy_node",
+            "wait_ready = equi_cell_sim.executables:wait_ready",
         ],
         "ur_emulator.arms": ["physics = equi_cell_sim.physics_arm:PhysicsArm"],
     },

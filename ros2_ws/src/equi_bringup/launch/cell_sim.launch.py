@@ -1,36 +1,44 @@
 # SPDX-License-Identifier: MIT
 """The simulated cell alone: emulated UR5 and gripper, two depth cameras, scene and referee.
 
-ros2 launch equi_policy cell_sim.launch.py task:=block_picking
+ros2 launch equi_bringup cell_sim.launch.py task:=block_picking
 """
 
 import os
-import sys
 import tempfile
-from pathlib import Path
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, ExecuteProcess, OpaqueFunction
-from launch.events import Shutdown
+from equi_bringup.arguments import (
+    BOOLEAN,
+    COMMON,
+    PROFILE,
+    SEED,
+    TASK,
+    Argument,
+    cell_argument,
+    whole_number,
+)
+from equi_bringup.cell_launch import describe
 
-from equi_ros.launching import BOOLEAN, CellLaunch, cell_argument
+ARGUMENTS = (
+    cell_argument(),
+    *COMMON,
+    TASK,
+    SEED,
+    PROFILE,
+    Argument("calibration_board", "false", "the arm carries the calibration board", BOOLEAN),
+)
 
-HERE = Path(__file__).resolve().parent
 
-
-def start(context):
+def start(launch):
     """Every process of the simulated cell."""
-    launch = CellLaunch(context, HERE)
     address = launch.robot_ip
     folder = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
     scene_file = f"{folder}/equi_cell_{address.replace('.', '_')}_{os.getpid()}.scene"
-    emulator = [sys.executable, "-m", "ur_emulator.main", "--address", address]
     return [
-        ExecuteProcess(
-            cmd=[*emulator, "--arm", "physics", "--scene-file", scene_file, "--realtime"],
+        launch.process(
+            *("equi_cell_sim", "equi-ur-emulator", "--address", address, "--arm", "physics"),
+            *("--scene-file", scene_file, "--profile", launch.value("profile"), "--realtime"),
             name="ur_emulator",
-            output="screen",
-            on_exit=EmitEvent(event=Shutdown(reason="ur_emulator ended")),
         ),
         *[camera_node(launch, name, scene_file) for name in launch.cell.camera_names],
         launch.node(
@@ -48,7 +56,7 @@ def camera_node(launch, name, scene_file):
     own = {
         "camera": name,
         "scene_file": scene_file,
-        "seed": int(launch.value("seed")),
+        "seed": whole_number("seed", launch.value("seed")),
         "overlay": "board" if launch.flag("calibration_board") else "",
         "position_m": list(camera.position_m),
         "target_m": list(camera.target_m),
@@ -60,20 +68,4 @@ def camera_node(launch, name, scene_file):
 
 def generate_launch_description():
     """Arguments and processes."""
-    return LaunchDescription(
-        [
-            cell_argument(),
-            DeclareLaunchArgument(
-                "robot_ip", default_value="", description="loopback address; empty: the cell's"
-            ),
-            DeclareLaunchArgument("task", default_value="block_picking", description="task"),
-            DeclareLaunchArgument("seed", default_value="0", description="seed of the noise"),
-            DeclareLaunchArgument(
-                "calibration_board",
-                default_value="false",
-                choices=BOOLEAN,
-                description="the arm carries the calibration board",
-            ),
-            OpaqueFunction(function=start),
-        ]
-    )
+    return describe(__file__, ARGUMENTS, start)

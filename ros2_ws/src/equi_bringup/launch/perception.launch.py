@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Perception alone: clouds and robot state in, observations out.
 
-ros2 launch equi_policy perception.launch.py cell:=sim model:=models/block_picking
+ros2 launch equi_bringup perception.launch.py cell:=sim model:=block_picking
 """
 
-from pathlib import Path
+from equi_bringup.arguments import (
+    AUTOSTART,
+    CALIBRATION,
+    COMMON,
+    IGNORE_CALIBRATION,
+    MODEL,
+    cell_argument,
+)
+from equi_bringup.cell_launch import describe
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-
-from equi_ros.launching import BOOLEAN, CellLaunch, autostart_argument, cell_argument
-
-HERE = Path(__file__).resolve().parent
+ARGUMENTS = (cell_argument(), *COMMON, MODEL, CALIBRATION, IGNORE_CALIBRATION, AUTOSTART)
 
 
-def start(context):
+def start(launch):
     """The fusion node with the settings of the cell."""
-    launch = CellLaunch(context, HERE)
-    calibration = launch.value("calibration") or f"calibration/results/{launch.cell.name}"
     own = {
-        "model": str(launch.path(launch.value("model"))),
-        "calibration": str(launch.path(calibration)),
+        "model": str(launch.model),
+        "calibration": str(launch.calibration),
         "ignore_calibration_verdict": launch.flag("ignore_calibration"),
     }
     node = launch.node("equi_perception", "depth_fusion_node", "depth_fusion", own)
@@ -29,20 +30,4 @@ def start(context):
 
 def generate_launch_description():
     """Arguments and the node."""
-    return LaunchDescription(
-        [
-            cell_argument(),
-            autostart_argument(),
-            DeclareLaunchArgument("model", description="folder with contract.json"),
-            DeclareLaunchArgument(
-                "calibration", default_value="", description="folder; empty: that of the cell"
-            ),
-            DeclareLaunchArgument(
-                "ignore_calibration",
-                default_value="false",
-                choices=BOOLEAN,
-                description="use a calibration that failed, expired or belongs to another cell",
-            ),
-            OpaqueFunction(function=start),
-        ]
-    )
+    return describe(__file__, ARGUMENTS, start)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Waits until the emulated controller answers; ends with code 0 then, 1 if it never does.
 
-    python -m equi_cell_sim.wait_ready --address 127.0.0.2 --timeout 60
+    ros2 run equi_cell_sim wait_ready --address 127.0.0.2 --timeout 60
 
 The launch starts the driver when this ends, so the driver finds a robot at once.
 """

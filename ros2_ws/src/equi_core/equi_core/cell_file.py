@@ -205,25 +205,3 @@ def _dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{key}"] = value
     return flat
-
-
-def find_project_root(start: Path) -> Path:
-    """The folder that holds `calibration/`, going up from a file of this project.
-
-    Raises:
-        CellFileError: there is none above `start`.
-    """
-    for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / "calibration").is_dir() and (folder / "ros2_ws").is_dir():
-            return folder
-    raise CellFileError(
-        f"no project folder (with calibration/ and ros2_ws/) above {start}; "
-        "give absolute paths for model, cell and calibration"
-    )
-
-
-def find_cell_file(cell: str, start: Path) -> Path:
-    """The file of a cell that is given by name or by path; names are looked up in the project."""
-    if Path(cell).suffix in (".yaml", ".yml"):
-        return Path(cell)
-    return find_project_root(start) / "launch" / "cells" / f"{cell}.yaml"

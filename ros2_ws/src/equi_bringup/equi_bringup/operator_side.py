@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What a launch starts for the person at the screen: evaluator and RViz; and room for clouds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from launch.actions import ExecuteProcess, SetEnvironmentVariable
+from launch_ros.actions import Node
+
+from equi_bringup.arguments import whole_number
+from equi_bringup.cell_launch import CellLaunch, ends_with_launch, share_file
+from equi_bringup.evaluation import Evaluation
+from equi_bringup.policy_choice import PolicyChoice
+
+_FAST_DDS_PROFILES = "FASTRTPS_DEFAULT_PROFILES_FILE"
+
+
+def evaluator(launch: CellLaunch, policy: PolicyChoice) -> list[Node]:
+    """The evaluator, if episodes are requested; when it ends, everything ends."""
+    episodes = whole_number("episodes", launch.value("episodes"))
+    if episodes == 0:
+        return []
+    plan = Evaluation(
+        episodes=episodes,
+        seed=whole_number("seed", launch.value("seed")),
+        task=launch.value("task"),
+        cell=launch.cell.name,
+        driven_by=policy.driven_by,
+        model=policy.folder,
+        record=launch.flag("record"),
+        balanced=launch.flag("balanced"),
+        output=launch.value("output"),
+    )
+    return [
+        launch.node(
+            "equi_evaluation",
+            "evaluate",
+            "evaluator",
+            {},
+            arguments=plan.arguments(launch.cell.simulated),
+            emulate_tty=sys.stdout.isatty(),  # a live status line belongs on a terminal only
+        )
+    ]
+
+
+def viewer(launch: CellLaunch) -> list[ExecuteProcess]:
+    """RViz, where it is installed and requested."""
+    if not launch.flag("view"):
+        return []
+    words = ["rviz2", "-d", str(share_file("config", "cell.rviz"))]
+    words += ["--ros-args", "-r", f"__ns:={launch.namespace}"]
+    words += ["-r", "/tf:=tf", "-r", "/tf_static:=tf_static"]
+    return [
+        ExecuteProcess(cmd=words, name="rviz2", output="screen", additional_env=ends_with_launch())
+    ]
+
+
+def large_messages() -> list[Any]:
+    """Room in shared memory for point clouds, unless the user has settings of his own.
+
+    As delivered, Fast DDS loses pieces of messages of several megabytes.
+    """
+    if os.environ.get(_FAST_DDS_PROFILES):
+        return []
+    return [SetEnvironmentVariable(_FAST_DDS_PROFILES, str(share_file("config", "fastdds.xml")))]
