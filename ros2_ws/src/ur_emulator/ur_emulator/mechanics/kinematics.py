@@ -22,6 +22,8 @@ HOME_RAD: tuple[float, ...] = (0.0, -math.pi / 2, math.pi / 2, -math.pi / 2, -ma
 # Largest |angle| that an inverse solution may have: the joints' mechanical range.
 JOINT_RANGE_RAD = 2 * math.pi
 _SMALL = 1e-9
+# Newton's method from the present joints must not wander off to another branch.
+_NEAR_RAD = 0.3
 # |det J| below this share of the product of the arm's lengths counts as singular: 2e-3 for a UR5.
 _SINGULAR_SHARE = 0.0145
 
@@ -78,16 +80,20 @@ class Kinematics:
         Raises:
             NoSolutionError: not finite, out of reach or singular.
         """
-        pose = base_from_tcp @ np.linalg.inv(flange_from_tcp)
-        if not (np.all(np.isfinite(pose)) and np.all(np.isfinite(near_rad))):
+        if not (np.all(np.isfinite(base_from_tcp)) and np.all(np.isfinite(near_rad))):
             raise NoSolutionError("the pose or the joints to start from are not finite numbers")
+        pose = base_from_tcp @ np.linalg.inv(flange_from_tcp)
         joints = np.empty(6)
         found = _nearest(self._nominal, pose, near_rad, joints)
         if not found or not _refine(self._table, pose, joints):
-            x, y, z = pose[:3, 3]
-            raise NoSolutionError(
-                f"flange at ({x:.3f}, {y:.3f}, {z:.3f}) m in base has no joint solution"
-            )
+            # At the edge of the nominal arm's reach the real one may still get there.
+            joints = np.array(near_rad, dtype=np.float64)
+            found = _refine(self._table, pose, joints)
+            if not found or np.abs(joints - near_rad).max() > _NEAR_RAD:
+                x, y, z = pose[:3, 3]
+                raise NoSolutionError(
+                    f"flange at ({x:.3f}, {y:.3f}, {z:.3f}) m in base has no joint solution"
+                )
         if self.is_singular(joints):
             raise NoSolutionError(
                 f"joints {np.round(joints, 3).tolist()} rad are singular "
