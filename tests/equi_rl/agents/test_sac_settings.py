@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 
@@ -12,9 +11,9 @@ import torch
 from small_networks import random_batch, tiny_config
 
 from equi_rl.agents.sac import SacUpdate
-from equi_rl.agents.sac_settings import Encoder, Improvement, SacSettings
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.agents.stage_timer import StageTimer
-from equi_rl.data.episode_batch import BatchError, EpisodeBatch
+from equi_rl.data.episode_batch import EpisodeBatch
 from equi_rl.nets import dense
 from equi_rl.nets.agent import build_agent
 
@@ -162,75 +161,6 @@ def test_a_shared_encoder_of_the_critic_does_not_feel_the_actors_loss():
         assert torch.equal(one, two)
 
 
-def stored_features(learner: SacUpdate, batch: EpisodeBatch) -> EpisodeBatch:
-    """The batch as a feature cache would give it."""
-    networks = learner.networks
-    frames = dense.prepare_depth(networks.actor.config, batch.depth_m, batch.holding)
-    with torch.no_grad():
-        layers = networks.actor.dense().history.encoder
-        features = dense.encode(networks.actor.config, layers, frames)
-    return dataclasses.replace(batch, depth_m=None, features=features)
-
-
-@pytest.mark.parametrize("combination", ["equivariant", "plain", "plain-lstm"])
-@pytest.mark.parametrize("improvement", list(Improvement))
-def test_a_frozen_encoder_stays_while_everything_else_learns(combination, improvement):
-    learner = an_update(
-        combination,
-        encoder=Encoder.FROZEN,
-        improvement=improvement,
-        critic_heads=3,
-        critic_layer_norm=True,
-    )
-    networks = learner.networks
-    encoder = weights_of(networks.actor.history.encoder)
-    others = [weights_of(part) for part in (networks.actor.head, networks.critic.heads)]
-    batch = stored_features(learner, a_batch())
-    for _ in range(2):
-        learner.step(batch)
-    assert not any(moved(networks.actor.history.encoder, encoder))
-    assert networks.critic.history.encoder is networks.actor.history.encoder
-    assert any(moved(networks.actor.head, others[0]))
-    assert any(moved(networks.critic.heads, others[1]))
-    with pytest.raises(BatchError, match=r"features is None; a frozen encoder needs"):
-        learner.step(a_batch())
-
-
-def test_a_frozen_encoder_gives_the_update_that_images_would():
-    # Neither update moves the encoder: the one has no rate for it, the other no gradient.
-    images = an_update(actor_learning_rate=0.0, critic_learning_rate=0.0, tau=0.0)
-    images.networks.dtype = torch.float32
-    frozen = an_update(
-        encoder=Encoder.FROZEN, actor_learning_rate=0.0, critic_learning_rate=0.0, tau=0.0
-    )
-    # One encoder for both networks of the first, as the second has.
-    images.networks.critic.history.encoder.load_state_dict(
-        images.networks.actor.history.encoder.state_dict()
-    )
-    found = [
-        learner.step(batch, torch.Generator().manual_seed(3))
-        for learner, batch in ((images, a_batch()), (frozen, stored_features(frozen, a_batch())))
-    ]
-    for name in ("critic_loss", "actor_loss", "entropy", "value"):
-        assert found[0][name] == pytest.approx(found[1][name], rel=1e-3, abs=1e-5), name
-
-
-def test_the_critic_can_start_with_the_memory_of_the_actor():
-    learner = an_update(
-        encoder=Encoder.FROZEN,
-        critic_from_actor=True,
-        critic_learning_rate=0.0,
-        actor_frozen_updates=9,
-    )
-    networks = learner.networks
-    before = copy.deepcopy(networks.actor.history.lstm.state_dict())
-    learner.step(stored_features(learner, a_batch()))
-    for name, tensor in networks.critic.history.lstm.state_dict().items():
-        assert torch.equal(tensor, before[name])
-    target = networks.target.history.lstm.weight
-    torch.testing.assert_close(target, networks.actor.history.lstm.dense().weight.detach())
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -238,8 +168,6 @@ def test_the_critic_can_start_with_the_memory_of_the_actor():
         ({"actor_gradient_clip": -1.0}, r"sac.actor_gradient_clip is -1.0; .* at least 0"),
         ({"actor_frozen_updates": -1}, r"sac.actor_frozen_updates is -1; .* at least 0"),
         ({"slow_target_encoder": True}, r"sac.slow_target_encoder is True; .* 'separate'"),
-        ({"critic_from_actor": True}, r"sac.critic_from_actor is True; .* 'separate'"),
-        ({"improvement": Improvement.SAMPLED}, r"sac.improvement is 'sampled'; .* 'separate'"),
         ({"critic_warmup_updates": 5}, r"use sac.actor_frozen_updates"),
     ],
 )

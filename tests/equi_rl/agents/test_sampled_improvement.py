@@ -20,22 +20,21 @@ def near_the_goal(actions: torch.Tensor) -> torch.Tensor:
     return -(actions - GOAL).square().sum(dim=-1)
 
 
-def given(count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The imitating policy's action and one of the replay buffer, neither of them the goal."""
-    return torch.zeros(count, 5), torch.full((count, 5), 0.1)
+def given(count: int) -> tuple[torch.Tensor]:
+    """An action of the replay buffer, which is not the goal."""
+    return (torch.full((count, 5), 0.1),)
 
 
 def test_candidates_are_the_mean_the_given_ones_and_samples_in_range():
     settings = SampledImprovementSettings(samples=6, noise_std=0.5)
-    mean, (imitated, replayed) = torch.full((4, 5), 0.9), given(4)
-    found = candidates(mean, (imitated, replayed), settings, torch.Generator().manual_seed(0))
-    assert found.shape == (9, 4, 5)
-    torch.testing.assert_close(found[:3], torch.stack([mean, imitated, replayed]))
+    mean, (replayed,) = torch.full((4, 5), 0.9), given(4)
+    found = candidates(mean, (replayed,), settings, torch.Generator().manual_seed(0))
+    assert found.shape == (8, 4, 5)
+    torch.testing.assert_close(found[:2], torch.stack([mean, replayed]))
     assert found.abs().max() <= 1.0
-    # The last two are drawn around what the imitating policy would do.
-    assert found[3:7].mean() > 0.4 > found[7:].mean()
-    without = candidates(mean, (imitated, replayed), SampledImprovementSettings(samples=0))
-    assert without.shape == (3, 4, 5)
+    assert found[2:].mean() > 0.4, "samples lie around the mean"
+    without = candidates(mean, (replayed,), SampledImprovementSettings(samples=0, kl=0.5))
+    assert without.shape == (2, 4, 5)
 
 
 def test_the_mean_moves_to_where_the_values_are_high():
@@ -70,11 +69,10 @@ def test_how_greedy_a_step_is_does_not_depend_on_the_scale_of_the_values(scale):
 def test_values_that_are_all_equal_move_the_mean_to_the_middle_of_the_candidates():
     improvement = SampledImprovement(SampledImprovementSettings(samples=0))
     mean = torch.full((2, 5), 0.5, requires_grad=True)
-    imitated, replayed = given(2)
     loss, _ = improvement.loss(
-        mean, torch.full((2, 5), -2.0), (imitated, replayed), lambda a: torch.zeros(a.shape[:2])
+        mean, torch.full((2, 5), -2.0), given(2), lambda a: torch.zeros(a.shape[:2])
     )
-    middle = (0.5 + 0.0 + 0.1) / 3
+    middle = (0.5 + 0.1) / 2
     assert float(loss.detach()) == pytest.approx(5 * (0.5 - middle) ** 2, rel=1e-5)
 
 
@@ -90,9 +88,8 @@ def test_the_spread_of_the_policy_is_held():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"samples": -1}, r"sac.sampled.samples is -1; it must be at least 0"),
-        ({"kl": 2.5}, r"sac.sampled.kl is 2.5; it must lie between 0 and 2.20"),
-        ({"steps_per_update": 0}, r"sac.sampled.steps_per_update is 0; it must be at least 1"),
+        ({"samples": -1}, r"asymmetric.sampled.samples is -1; it must be at least 0"),
+        ({"kl": 2.7}, r"asymmetric.sampled.kl is 2.7; it must lie between 0 and 2.64"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, said):

@@ -150,3 +150,25 @@ def test_copies_of_an_episode_turn_alike_differ_in_pixels_and_know_each_other():
         if layout.step_episode[one] % 2 == 0:
             frames = layout.frame_of_step[one], layout.frame_of_step[two]
             assert not torch.equal(batch.depth_m[frames[0]], batch.depth_m[frames[1]])
+
+
+def test_states_of_the_simulator_lie_beside_their_steps_and_their_frames_rotate_along():
+    def with_state(episode: Episode, number: int) -> Episode:
+        marks = (100.0 * number + np.arange(len(episode) + 1)).astype(np.float32)
+        return dataclasses.replace(
+            episode, privileged_state=marks[:, None], privileged_frame_rad=marks / 1000
+        )
+
+    episodes = [with_state(an_episode(number, 2 + number), number) for number in range(3)]
+    still = collate(episodes, 84, np.random.default_rng(0), STILL).episodes
+    expected = 100 * still.layout.step_episode + still.layout.step_time
+    np.testing.assert_array_equal(still.privileged_state[:, 0], expected)
+    np.testing.assert_allclose(still.privileged_frame_rad, expected / 1000)
+    turned = collate(episodes, 84, np.random.default_rng(0), Augmentation()).episodes
+    np.testing.assert_array_equal(turned.privileged_state, still.privileged_state)
+    # An episode's actions and frames are rotated by one angle.
+    angle = turned.privileged_frame_rad - still.privileged_frame_rad
+    for number in range(3):
+        assert len(set(angle[turned.layout.step_episode == number].round(decimals=4).tolist())) == 1
+    missing = collate([*episodes, an_episode(3, 2)], 84, np.random.default_rng(0), STILL).episodes
+    assert missing.privileged_state is None

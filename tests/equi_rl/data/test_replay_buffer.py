@@ -236,3 +236,34 @@ def test_an_old_episode_of_a_policy_is_refused_because_its_requests_are_lost(tmp
         ReplayError, match=r"episode_00000000.npz has episode format 1; this code reads 2.*new run"
     ):
         list(stored_episodes(tmp_path, 1))
+
+
+def test_the_simulators_state_is_stored_with_its_episode_where_it_was_recorded(tmp_path):
+    with_state = dataclasses.replace(
+        an_episode(steps=2),
+        privileged_state=np.arange(9, dtype=np.float32).reshape(3, 3),
+        privileged_frame_rad=np.array([0.1, 0.2, 0.3], dtype=np.float32),
+    )
+    buffer = EpisodeReplayBuffer(100, tmp_path)
+    buffer.add(with_state)
+    buffer.add(an_episode())
+    one, two = stored_episodes(tmp_path, 2)
+    np.testing.assert_array_equal(one.privileged_state, with_state.privileged_state)
+    np.testing.assert_array_equal(one.privileged_frame_rad, with_state.privileged_frame_rad)
+    assert two.privileged_state is None
+    with pytest.raises(ReplayError, match=r"privileged_state has shape \(3, 3\); .* \(4, 3\)"):
+        dataclasses.replace(an_episode(steps=3), privileged_state=with_state.privileged_state)
+
+
+def test_some_of_a_batch_can_come_from_the_newest_episodes():
+    buffer = EpisodeReplayBuffer()
+    buffer.add(an_episode(tag=-1.0, demonstration=True))
+    rng = np.random.default_rng(0)
+    # Before anything was collected, there are only demonstrations to draw from.
+    assert tags(buffer.sample(4, rng, 1, n_recent=2, recent_episodes=3)) == [-1.0] * 4
+    for tag in range(50):
+        buffer.add(an_episode(tag=float(tag)))
+    drawn = tags(buffer.sample(300, rng, 1, n_recent=200, recent_episodes=3))
+    assert drawn[0] == -1.0
+    assert set(drawn[1:201]) == {47.0, 48.0, 49.0}
+    assert len(set(drawn[201:])) > 20

@@ -53,18 +53,6 @@ def test_actor_and_critic_agree_with_their_modules(config):
     torch.testing.assert_close(run_critic(critic, histories), values, atol=3e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("config", VARIANTS)
-def test_values_of_many_actions_at_one_history_are_those_of_each(config):
-    torch.manual_seed(0)
-    weights = Critic(config).dense()
-    width = weights.heads[0][0].matrix.shape[1] - weights.value_action.matrix.shape[0]
-    history, actions = torch.randn(7, width), torch.rand(3, 7, 5) * 2 - 1
-    with torch.no_grad():
-        found = dense.candidate_values(config, weights, history, actions)
-        expected = [dense.critic_values(config, weights, history, some) for some in actions]
-    torch.testing.assert_close(found, torch.stack(expected, dim=1), atol=1e-5, rtol=1e-4)
-
-
 def test_the_full_size_network_agrees_with_its_modules():
     torch.manual_seed(0)
     actor = Actor(reference_config("C4"))

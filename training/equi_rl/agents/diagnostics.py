@@ -30,7 +30,7 @@ def critic_diagnostics(
     shown = torch.zeros(len(values), dtype=torch.bool)
     if batch.is_demonstration is not None:
         shown = batch.is_demonstration
-    succeeded = _succeeded(batch)
+    succeeded = succeeded_steps(batch)
     found = {
         "q_demonstrations": _mean(values, shown),
         "q_successes": _mean(values, succeeded & ~shown),
@@ -61,7 +61,7 @@ def saturated_share(actions: Tensor) -> float:
     return float((actions.abs() > SATURATED_ABOVE).float().mean())
 
 
-def _succeeded(batch: EpisodeBatch) -> Tensor:
+def succeeded_steps(batch: EpisodeBatch) -> Tensor:
     """(D,) whether the step belongs to an episode that ended with a reward."""
     layout = batch.layout
     won = (batch.rewards > 0) & (batch.terminated > 0)

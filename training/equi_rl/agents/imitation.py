@@ -112,7 +112,7 @@ def imitation_loss(
     """
     config, episodes = actor.config, batch.episodes
     layout = episodes.layout
-    frames = dense.prepare_depth(config, episodes.required_depth_m(), episodes.holding)
+    frames = dense.prepare_depth(config, episodes.depth_m, episodes.holding)
     rows = layout.frame_of_step
     features = dense.encode(
         config, weights.history.encoder, frames, rows, dtype=dense.convolution_dtype()

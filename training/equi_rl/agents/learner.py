@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the trainer needs of a learning method, and the two methods behind it.
+"""What the trainer needs of a learning method, and the methods of three of the presets.
 
 A learner makes one update from a batch, hands out the policy that acts now, and can be written to
 and read from a checkpoint. `ImitationLearner` follows an expert's labels; `SacLearner` learns from
-reward, optionally beside a demonstration loss.
+reward, optionally beside a demonstration loss. The fourth is `asymmetric_learner`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
 from equi_rl.agents.sac import SacUpdate
-from equi_rl.agents.sac_settings import Encoder, SacSettings
+from equi_rl.agents.sac_settings import SacSettings
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.checkpoint import restore_parameters
 from equi_rl.nets.dense import named_tensors
@@ -57,11 +57,6 @@ class Learner(abc.ABC):
     def start_from(self, tensors: Mapping[str, Tensor]) -> None:
         """Begin with the policy of a checkpoint; refused where that would not be enough."""
         raise ValueError("this way of learning cannot start from weights alone")
-
-    @property
-    def encoder_is_frozen(self) -> bool:
-        """Whether the image encoder has its final weights, so that features can be stored."""
-        return False
 
     def policy(self) -> ActingPolicy:
         """The policy as it is now."""
@@ -135,11 +130,6 @@ class SacLearner(Learner):
         self._reach = imitation.label_reach
 
     @property
-    def encoder_is_frozen(self) -> bool:
-        """After pretraining, if the settings say so."""
-        return self._sac.settings.encoder is Encoder.FROZEN and not self._is_pretraining
-
-    @property
     def _is_pretraining(self) -> bool:
         return self._pretraining.updates < self._pretraining.planned_updates
 
@@ -160,13 +150,11 @@ class SacLearner(Learner):
         return metrics
 
     def tensors(self) -> dict[str, Tensor]:
-        """Trained actor, target and prior weights, temperature and the optimisers' moments."""
+        """Trained actor, target weights, temperature and the optimisers' moments."""
         sac = self._sac
-        prior = sac.networks.prior
         return {
             **named_parameters(self._trained, "trained"),
             **{f"target.{name}": tensor for name, tensor in named_tensors(sac.networks.target)},
-            **{f"prior.{name}": tensor for name, tensor in named_tensors(prior)},
             "log_temperature": sac.log_temperature.detach(),
             **optimiser_tensors(sac.actor_optimiser, "actor_optimiser"),
             **optimiser_tensors(sac.critic_optimiser, "critic_optimiser"),
@@ -175,11 +163,10 @@ class SacLearner(Learner):
         }
 
     def state(self) -> dict[str, Any]:
-        """Number of updates made, by imitation and by SAC, and the latter's plain numbers."""
+        """Number of updates made, by imitation and by SAC."""
         return {
             "imitation_updates": self._pretraining.updates,
             "sac_updates": self._sac.updates,
-            "improvement_temperature": self._sac.sampled.temperature,
         }
 
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
@@ -188,15 +175,10 @@ class SacLearner(Learner):
         restore_parameters(self.actor, tensors, "actor")
         restore_parameters(self._trained, tensors, "trained")
         sac.updates = int(state["sac_updates"])
-        sac.sampled.temperature = float(state["improvement_temperature"])
-        if sac.updates:
-            sac.networks.begin()  # makes room for what is copied next
         restore_parameters(sac.networks.critic, tensors, "critic")
-        stored = {"target": sac.networks.target, "prior": sac.networks.prior}
         with torch.no_grad():
-            for prefix, weights in stored.items():
-                for name, tensor in named_tensors(weights, prefix):
-                    tensor.copy_(tensors[name])
+            for name, tensor in named_tensors(sac.networks.target, "target"):
+                tensor.copy_(tensors[name])
             sac.log_temperature.copy_(tensors["log_temperature"])
         restore_optimiser(sac.actor_optimiser, tensors, "actor_optimiser")
         restore_optimiser(sac.critic_optimiser, tensors, "critic_optimiser")

@@ -12,7 +12,6 @@ Reads beside the paper and the original SAC: histories h_t, requested actions a_
 
 The paper has lambda = 0. With lambda > 0 a reward reaches the whole episode before it in a single
 update instead of one step per update, at the price of evaluating, in part, the policy that acted.
-With `Improvement.SAMPLED` the actor's loss is that of `sampled_improvement` instead.
 
 A history holds the actions that were executed; the value is asked and learnt of the action that was
 requested, because that is what a policy chooses: where the workspace clips it, both differ.
@@ -31,9 +30,8 @@ from torch.nn import Parameter
 
 from equi_rl.agents.diagnostics import critic_diagnostics, saturated_share
 from equi_rl.agents.returns import lambda_returns, mean_over_copies
-from equi_rl.agents.sac_networks import Features, PolicyOutput, SacNetworks
-from equi_rl.agents.sac_settings import Improvement, SacSettings
-from equi_rl.agents.sampled_improvement import SampledImprovement
+from equi_rl.agents.sac_networks import PolicyOutput, SacNetworks
+from equi_rl.agents.sac_settings import SacSettings
 from equi_rl.agents.stage_timer import StageTimer
 from equi_rl.data.episode_batch import EpisodeBatch
 from equi_rl.nets import dense
@@ -46,7 +44,6 @@ class SacUpdate:
     def __init__(self, actor: Actor, critic: Critic, settings: SacSettings | None = None) -> None:
         self.settings = rates = settings or SacSettings()
         self.networks = SacNetworks(actor, critic, rates)
-        self.sampled = SampledImprovement(rates.sampled)
         self.log_temperature = torch.tensor(rates.initial_temperature).log().requires_grad_()
         self._actor_parameters, self._critic_parameters = self.networks.parameters()
         self.actor_optimiser = torch.optim.Adam(
@@ -123,13 +120,7 @@ class SacUpdate:
             with timer.stage("actor loss"):
                 rows = layout.frame_of_step
                 decided = PolicyOutput(*(tensor[rows] for tensor in policy))
-                if settings.improvement is Improvement.SAMPLED:
-                    loss, found = self._sampled_loss(
-                        batch, features, previous, decided, frozen_critic, history, generator
-                    )
-                    metrics |= found
-                else:
-                    loss = self._gradient_loss(decided, frozen_critic, history, temperature)
+                loss = self._gradient_loss(decided, frozen_critic, history, temperature)
                 if expert_actions is not None and settings.demonstration_weight:
                     loss = loss + self._demonstration_loss(decided.mean, expert_actions)
             with timer.stage("actor backward"):
@@ -147,8 +138,7 @@ class SacUpdate:
                 norm = _clip(self._actor_parameters, settings.actor_gradient_clip)
                 metrics["actor_gradient_norm"] = norm
                 self.actor_optimiser.step()
-                if settings.improvement is Improvement.GRADIENT:
-                    self._step_temperature(own_density)
+                self._step_temperature(own_density)
             is_newest = settings.actor_uses_updated_critic
             with torch.no_grad():
                 networks.update_target(frozen_critic if is_newest else networks.expand_critic())
@@ -183,33 +173,6 @@ class SacUpdate:
         # Values of an untrained critic would only undo what the actor knows.
         trusted = float(self.updates >= self.settings.critic_warmup_updates)
         return trusted * (temperature * decided.log_density - value).mean()
-
-    def _sampled_loss(
-        self,
-        batch: EpisodeBatch,
-        features: Features,
-        previous: Tensor,
-        decided: PolicyOutput,
-        frozen_critic: CriticWeights,
-        history: Tensor,
-        generator: torch.Generator | None,
-    ) -> tuple[Tensor, dict[str, float]]:
-        """MPO: sampled actions, weighted by their values; at some of the steps."""
-        steps = batch.layout.n_steps
-        rows = torch.randperm(steps, generator=generator)[: self.settings.sampled.steps_per_update]
-        proposed = self.networks.prior_mean(features.to_critic, previous, batch.layout)
-
-        def value_of(actions: Tensor) -> Tensor:  # (K, N, 5) to (K, N)
-            config = self.networks.critic.config
-            return dense.candidate_values(config, frozen_critic, history[rows], actions).mean(dim=0)
-
-        return self.sampled.loss(
-            decided.mean[rows],
-            decided.log_std[rows],
-            (proposed[rows], batch.requested_actions[rows]),
-            value_of,
-            generator,
-        )
 
     def _demonstration_loss(self, mean: Tensor, expert_actions: Tensor) -> Tensor:
         known = ~torch.isnan(expert_actions).any(dim=1)

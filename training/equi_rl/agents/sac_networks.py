@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from equi_rl.agents.sac_settings import Encoder, Improvement, SacSettings
+from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.agents.stage_timer import StageTimer
-from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
+from equi_rl.data.episode_batch import EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.agent import require_same_input, share_encoder
 from equi_rl.nets.distributions import sample, squash
@@ -31,7 +31,7 @@ class Features(NamedTuple):
     to_critic: Tensor  # (D, C): the frames in which a transition was decided
     encoded: Tensor | None  # (F, C) from an encoder that SAC trains for both networks
     leaf: Tensor | None  # the same, cut from the encoder: collects the gradient of every loss
-    frames: dense.Frames | None  # the images, where features are not stored
+    frames: dense.Frames  # the images
 
 
 class PolicyOutput(NamedTuple):
@@ -49,7 +49,6 @@ class SacNetworks:
     Attributes:
         actor, critic: what is trained.
         target: dense weights that follow the critic's.
-        prior: dense weights of the actor at the first update, i.e. as imitation has left it.
         dtype: of the encoders' convolutions.
     """
 
@@ -58,41 +57,30 @@ class SacNetworks:
         require_same_input(actor.config, critic.config)
         if settings.shares_encoder:
             share_encoder(actor, critic)
-        self._has_encoder = settings.encoder is not Encoder.FROZEN
         self.dtype = dense.convolution_dtype()
-        self.prior: ActorWeights | None = None
         with torch.no_grad():
             self.target: CriticWeights = dense.map_tensors(self.expand_critic(), torch.clone)
 
     def begin(self) -> None:
-        """What is taken from the actor after its pretraining, right before the first update."""
+        """Right before the first update: imitation may have trained a shared encoder."""
         with torch.no_grad():
-            if self.settings.critic_from_actor:
-                ours, theirs = self.critic.history, self.actor.history
-                ours.lstm.load_state_dict(theirs.lstm.state_dict())
-                if ours.action is not None and theirs.action is not None:
-                    ours.action.load_state_dict(theirs.action.state_dict())
             self.target = dense.map_tensors(self.expand_critic(), torch.clone)
-            if self.settings.improvement is Improvement.SAMPLED:
-                self.prior = dense.map_tensors(self.expand_actor(), torch.clone)
 
     def parameters(self) -> tuple[list[Parameter], list[Parameter]]:
         """What the actor's and the critic's loss train; a shared encoder is the critic's."""
-        encoder = self.critic.history.encoder.parameters()
-        frozen = set() if self._has_encoder else set(encoder)
         theirs = set(self.critic.parameters())
         return (
             [parameter for parameter in self.actor.parameters() if parameter not in theirs],
-            [parameter for parameter in self.critic.parameters() if parameter not in frozen],
+            list(self.critic.parameters()),
         )
 
     def expand_actor(self) -> ActorWeights:
-        """Dense weights of the actor; without the encoder where it is frozen."""
-        return self.actor.dense(encoder=self._has_encoder)
+        """Dense weights of the actor."""
+        return self.actor.dense()
 
     def expand_critic(self) -> CriticWeights:
-        """Dense weights of the critic; without the encoder where it is frozen."""
-        return self.critic.dense(encoder=self._has_encoder)
+        """Dense weights of the critic."""
+        return self.critic.dense()
 
     def update_target(self, newest: CriticWeights) -> None:
         """Move the target a little way to the newest weights."""
@@ -105,15 +93,10 @@ class SacNetworks:
         critic_weights: CriticWeights,
         timer: StageTimer,
     ) -> Features:
-        """Encode each frame once per encoder, or take what a frozen encoder made of it."""
+        """Encode each frame once per encoder."""
         decided = batch.layout.frame_of_step
-        if not self._has_encoder:
-            if batch.features is None:
-                raise BatchError("batch.features is None; a frozen encoder needs stored features")
-            seen = batch.features
-            return Features(seen, seen, seen[decided], None, None, None)
         with timer.stage("prepare frames"):
-            frames = dense.prepare_depth(self.actor.config, batch.required_depth_m(), batch.holding)
+            frames = dense.prepare_depth(self.actor.config, batch.depth_m, batch.holding)
         if not self.settings.shares_encoder:
             to_actor = self.encode(actor_weights, frames, None, timer, "actor")
             with torch.no_grad():
@@ -165,18 +148,6 @@ class SacNetworks:
             action, density = sample(mean, log_std, noise, config.squash)
             return PolicyOutput(action, density, squash(mean, config.squash), log_std)
 
-    def prior_mean(self, features: Tensor, previous: Tensor, layout: EpisodeLayout) -> Tensor:
-        """(D, 5) what the prior would have done at each step, from the critic's features."""
-        config = self.actor.config
-        if self.prior is None:
-            raise RuntimeError("there is no prior before the first update by sampled actions")
-        with torch.no_grad():
-            rows = layout.frame_of_step
-            history, _ = dense.run_history(
-                config, self.prior.history, features, previous[rows], layout.step_counts
-            )
-            return squash(dense.actor_outputs(config, self.prior, history)[0], config.squash)
-
     def critic_history(
         self,
         weights: CriticWeights,
@@ -203,10 +174,8 @@ class SacNetworks:
         with torch.no_grad():
             with timer.stage("expand filters"):
                 weights: CriticWeights = dense.map_tensors(self.expand_critic(), torch.detach)
-            seen = features.to_critic
-            if features.frames is not None:
-                rows = layout.frame_of_step
-                seen = self.encode(weights, features.frames, rows, timer, "updated critic")
+            rows = layout.frame_of_step
+            seen = self.encode(weights, features.frames, rows, timer, "updated critic")
             return weights, self.critic_history(weights, seen, previous, layout, timer)
 
     def next_values(

@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from enum import Enum
-
-from equi_rl.agents.sampled_improvement import SampledImprovementSettings
 
 
 class Encoder(str, Enum):
@@ -16,14 +13,6 @@ class Encoder(str, Enum):
     SEPARATE = "separate"  # actor and critic have one each
     CRITIC = "critic"  # one for both, trained by the critic's loss
     BOTH = "both"  # one for both, trained by both losses
-    FROZEN = "frozen"  # one for both, as imitation has left it; features are computed once
-
-
-class Improvement(str, Enum):
-    """How the critic improves the actor."""
-
-    GRADIENT = "gradient"  # SAC: along the slope of the values at sampled actions
-    SAMPLED = "sampled"  # MPO: towards sampled actions, weighted by exp(value / temperature)
 
 
 @dataclass(frozen=True)
@@ -51,8 +40,6 @@ class SacSettings:
     that is not all of them, the actor is improved by their mean, else by the smallest."""
     critic_layer_norm: bool = False
     """Whether hidden layers of the critic's heads are normalised; it keeps the symmetry exact."""
-    critic_from_actor: bool = False
-    """Whether the critic's LSTM starts as the pretrained actor's; needs one encoder for both."""
     actor_learning_rate: float = 3e-4
     """Adam's learning rate of the actor."""
     critic_learning_rate: float = 3e-4
@@ -80,19 +67,10 @@ class SacSettings:
     own forward pass, which is 10 % faster."""
     encoder: Encoder = Encoder.SEPARATE
     """Which loss trains the image encoder: separate (one each for actor and critic), critic or
-    both (one shared encoder, trained by the critic's or by both losses), frozen (one shared
-    encoder, which only imitation trains: its features are stored, an update is ten times faster).
-    """
+    both (one shared encoder, trained by the critic's or by both losses)."""
     slow_target_encoder: bool = False
     """With an encoder that critic or both losses train: whether the targets see through an average
     of it, as they do through the rest of the target network, at the price of one more pass."""
-    improvement: Improvement = Improvement.GRADIENT
-    """How the critic improves the actor: gradient (SAC, along the slope of the values) or sampled
-    (MPO, towards the better ones of sampled actions)."""
-    sampled: SampledImprovementSettings = dataclasses.field(
-        default_factory=SampledImprovementSettings
-    )
-    """Improvement by sampled actions."""
     policy_ema: float = 1.0
     """Share of the trained actor's weights that enters the acting policy per update: 1 acts with
     the newest weights, less with their exponential moving average."""
@@ -138,17 +116,6 @@ class SacSettings:
             raise ValueError(
                 "sac.slow_target_encoder is True; it must be False with sac.encoder"
                 f" '{self.encoder.value}', whose target has its own encoder or needs none"
-            )
-        if self.critic_from_actor and self.encoder is Encoder.SEPARATE:
-            raise ValueError(
-                "sac.critic_from_actor is True; it must be False with sac.encoder 'separate',"
-                " because the LSTM would be fed by another encoder"
-            )
-        if self.improvement is Improvement.SAMPLED and self.encoder is not Encoder.FROZEN:
-            raise ValueError(
-                f"sac.improvement is 'sampled'; it must be 'gradient' with sac.encoder"
-                f" '{self.encoder.value}': the imitating policy that proposes actions sees through"
-                " a frozen encoder"
             )
 
     @property

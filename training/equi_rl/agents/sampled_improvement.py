@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Policy improvement by sampled actions, as in MPO: propose, weight by value, regress.
 
-At a history h, K candidate actions a_k: the policy's mean, what the imitating policy would do, the
-action in the replay buffer, and samples around the first two. With Q the mean over the critic's
-heads and a temperature eta,
+At a history h, K candidate actions a_k: the policy's mean, the action in the replay buffer, and
+samples around the first. With Q the mean over the critic's heads and a temperature eta,
 
     w_k  = softmax_k(Q(h, a_k) / eta)          eta such that mean KL(w | uniform) = target
     loss = mean_h | squash(mean(h)) - sum_k w_k a_k |^2
@@ -33,35 +32,29 @@ _REACH = 0.99
 class SampledImprovementSettings:
     """Hyper-parameters of the improvement by sampled actions."""
 
-    samples: int = 6
-    """Random candidates at a history, beside the three that are given."""
-    noise_std: float = 0.2
+    samples: int = 12
+    """Random candidates at a history, beside the two that are given."""
+    noise_std: float = 0.15
     """Standard deviation of the random candidates, in policy units; each has 0.3 to 1.3 times it.
     """
-    kl: float = 0.5
+    kl: float = 0.6
     """KL divergence [nat] between the weights of the candidates and equal ones: how greedy a step
     is, from 0 to the logarithm of the number of candidates."""
     initial_temperature: float = 0.02
     """Temperature eta before the first update, in units of value."""
-    least_temperature: float = 1e-3
+    least_temperature: float = 2e-3
     """Below this, eta does not fall."""
-    steps_per_update: int = 160
-    """Steps of a batch, drawn at random, at which the actor is improved."""
     log_std: float = -2.0
     """Logarithm of the standard deviation at which the policy is held."""
 
     def __post_init__(self) -> None:
         if self.samples < 0:
-            raise ValueError(f"sac.sampled.samples is {self.samples}; it must be at least 0")
-        if self.steps_per_update < 1:
-            raise ValueError(
-                f"sac.sampled.steps_per_update is {self.steps_per_update}; it must be at least 1"
-            )
-        most = math.log(3 + self.samples)
+            raise ValueError(f"asymmetric.sampled.samples is {self.samples}; it must be at least 0")
+        most = math.log(2 + self.samples)
         if not 0.0 < self.kl < most:
             raise ValueError(
-                f"sac.sampled.kl is {self.kl}; it must lie between 0 and {most:.2f}, the logarithm"
-                " of the number of candidates"
+                f"asymmetric.sampled.kl is {self.kl}; it must lie between 0 and {most:.2f}, the"
+                " logarithm of the number of candidates"
             )
 
 
@@ -85,7 +78,7 @@ class SampledImprovement:
         Args:
             mean: (N, 5) the policy's squashed mean, with its gradient.
             log_std: (N, 5) logarithm of its standard deviation.
-            given: candidates (N, 5) beside the mean; the first is the imitating policy's.
+            given: candidates (N, 5) beside the mean.
             value_of: values (K, N) of candidates (K, N, 5).
             generator: draws the samples.
         """
@@ -117,11 +110,9 @@ def candidates(
     settings: SampledImprovementSettings,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """(K, N, 5): the mean, the given actions, and samples, two of them around the first given."""
+    """(K, N, 5): the mean, the given actions, and samples around the mean."""
     count = settings.samples
-    centres = mean.expand(count, *mean.shape).clone()
-    centres[max(count - 2, 0) :] = given[0]
     spread = 0.3 + torch.rand(count, len(mean), 1, generator=generator)
     noise = torch.randn(count, *mean.shape, generator=generator)
-    drawn = (centres + settings.noise_std * spread * noise).clamp(-1.0, 1.0)
+    drawn = (mean + settings.noise_std * spread * noise).clamp(-1.0, 1.0)
     return torch.cat([mean[None], torch.stack(given).clamp(-1.0, 1.0), drawn])

@@ -186,7 +186,7 @@ def pad(batch: EpisodeBatch) -> PaddedBatch:
     episodes, steps = len(layout.order), len(layout.step_counts)
     at_frame = (layout.frame_time, layout.frame_episode)
     at_step = (layout.step_time, layout.step_episode)
-    depth_m = batch.required_depth_m()
+    depth_m = batch.depth_m
     size = depth_m.shape[-1]
     observations = torch.zeros(steps + 1, episodes, 2, size, size)
     observations[at_frame] = torch.stack(

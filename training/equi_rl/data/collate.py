@@ -83,7 +83,7 @@ def collate(
         episodes,
         angles,
         layout,
-        depth_m=torch.from_numpy(depth),
+        torch.from_numpy(depth),
         copy_group=_copy_groups(layout, originals) if augmentation.copies > 1 else None,
     )
 
@@ -92,9 +92,7 @@ def pack_episodes(
     episodes: Sequence[Episode],
     angles_rad: Sequence[float],
     layout: EpisodeLayout,
-    *,
-    depth_m: Tensor | None = None,
-    features: Tensor | None = None,
+    depth_m: Tensor,
     copy_group: Tensor | None = None,
 ) -> LabelledBatch:
     """Everything but the images, each episode's actions rotated by its angle.
@@ -103,8 +101,7 @@ def pack_episodes(
         episodes: B of them.
         angles_rad: one for each.
         layout: of these episodes.
-        depth_m: (F, S, S) packed and rotated depth images [m], or
-        features: (F, C) their packed encoder features.
+        depth_m: (F, S, S) packed and rotated depth images [m].
         copy_group: see `EpisodeBatch`.
     """
     requested, executed, labels = (
@@ -127,6 +124,7 @@ def pack_episodes(
     frame_rows = packed_rows(np.add(lengths, 1), layout.frame_episode, layout.frame_time)
     step_rows = packed_rows(lengths, layout.step_episode, layout.step_time)
     holding = torch.from_numpy(np.concatenate([episode.holding for episode in episodes]))
+    states, frames_rad = _privileged(episodes, angles_rad)
     shown = torch.tensor([episode.is_demonstration for episode in episodes])
     packed = EpisodeBatch(
         layout=layout,
@@ -138,9 +136,23 @@ def pack_episodes(
         terminated=torch.from_numpy(np.concatenate(terminated))[step_rows],
         copy_group=copy_group,
         is_demonstration=shown[layout.step_episode],
-        features=features,
+        privileged_state=None if states is None else states[step_rows],
+        privileged_frame_rad=None if frames_rad is None else frames_rad[step_rows],
     )
     return LabelledBatch(episodes=packed, expert_actions=labels[step_rows])
+
+
+def _privileged(
+    episodes: Sequence[Episode], angles_rad: Sequence[float]
+) -> tuple[Tensor | None, Tensor | None]:
+    """The simulator's states (steps, S) and the angles of their frames, episode by episode."""
+    states, frames_rad = [], []
+    for episode, angle in zip(episodes, angles_rad, strict=True):
+        if episode.privileged_state is None or episode.privileged_frame_rad is None:
+            return None, None
+        states.append(episode.privileged_state[:-1])
+        frames_rad.append(episode.privileged_frame_rad[:-1] + np.float32(angle))
+    return torch.from_numpy(np.concatenate(states)), torch.from_numpy(np.concatenate(frames_rad))
 
 
 def random_angle_rad(episode: Episode, rng: np.random.Generator, fit_square: bool) -> float:

@@ -50,6 +50,11 @@ class Episode:
     """What the expert would have done at each step (T, 5), or any other action to imitate; NaN
     rows where there is none."""
     is_demonstration: bool = False
+    privileged_state: NDArray[np.float32] | None = None
+    """Numbers (T + 1, S) of the simulator's state at each frame, for a critic in training; None
+    where they were not recorded."""
+    privileged_frame_rad: NDArray[np.float32] | None = None
+    """Angle (T + 1,) of the frame that they are given in."""
 
     def __post_init__(self) -> None:
         steps = len(self.executed_action)
@@ -62,15 +67,21 @@ class Episode:
             "reward": (steps,),
             "expert_action": (steps, len(ACTION_ORDER)),
         }
+        if self.privileged_state is not None:
+            wanted["privileged_state"] = (steps + 1, self.privileged_state.shape[-1])
+            wanted["privileged_frame_rad"] = (steps + 1,)
         if steps == 0:
             raise ReplayError("an episode without a step cannot be stored")
         for name, shape in wanted.items():
-            if getattr(self, name).shape != shape:
+            found = np.shape(getattr(self, name))
+            if found != shape:
                 raise ReplayError(
-                    f"episode.{name} has shape {getattr(self, name).shape}; "
-                    f"for {steps} steps it must be {shape}"
+                    f"episode.{name} has shape {found}; for {steps} steps it must be {shape}"
                 )
-        for name in ("requested_action", "executed_action", "reward"):
+        numbers = ["requested_action", "executed_action", "reward"]
+        if self.privileged_state is not None:
+            numbers += ["privileged_state", "privileged_frame_rad"]
+        for name in numbers:
             if not np.all(np.isfinite(getattr(self, name))):
                 raise ReplayError(f"episode.{name} holds a value that is not finite")
 
@@ -124,6 +135,7 @@ class EpisodeRecorder:
         self._executed: list[NDArray[np.float32]] = []
         self._expert_actions: list[NDArray[np.float32]] = []
         self._rewards: list[float] = []
+        self._privileged: list[tuple[NDArray[np.float32], float]] = []
 
     @property
     def n_steps(self) -> int:
@@ -148,8 +160,13 @@ class EpisodeRecorder:
         self._depth.append(pack_depth(next_observation[0]))
         self._holding.append(bool(next_observation[1, 0, 0] > 0.5))
 
+    def add_privileged(self, values: NDArray[np.float32], frame_rad: float) -> None:
+        """Append the simulator's state at the newest frame, in a frame at an angle."""
+        self._privileged.append((values, frame_rad))
+
     def finish(self, terminated: bool, is_demonstration: bool = False) -> Episode:
         """The recorded episode."""
+        values, angles = zip(*self._privileged, strict=True) if self._privileged else (None, None)
         return Episode(
             depth=np.stack(self._depth),
             holding=np.array(self._holding),
@@ -159,6 +176,8 @@ class EpisodeRecorder:
             terminated=bool(terminated),
             expert_action=_rows(self._expert_actions),
             is_demonstration=is_demonstration,
+            privileged_state=None if values is None else np.stack(values),
+            privileged_frame_rad=None if angles is None else np.array(angles, dtype=np.float32),
         )
 
 

@@ -103,7 +103,7 @@ class EpisodeBatch:
 
     Attributes:
         layout: which frame and transition belongs where.
-        depth_m: (F, S, S) depth [m], any floating type; None if `features` stand for the images.
+        depth_m: (F, S, S) depth [m], any floating type.
         holding: (F,) holding flag, 0 or 1.
         requested_actions: (D, 5) what the policy asked for, in policy units: the critic's input.
         executed_actions: (D, 5) what was done after clipping: the LSTM's previous action.
@@ -112,11 +112,14 @@ class EpisodeBatch:
         copy_group: (D,) equal numbers mark augmented copies of one transition, which share the
             mean of their targets (DrQ); None: no copies.
         is_demonstration: (D,) whether an expert acted; None: nowhere.
-        features: (F, C) what a frozen encoder makes of the images; None: they are encoded anew.
+        privileged_state: (D, S) the simulator's state in which each transition was decided; None
+            where it was not recorded.
+        privileged_frame_rad: (D,) angle of the frame that it is given in, rotation of the episode
+            included.
     """
 
     layout: EpisodeLayout
-    depth_m: Tensor | None
+    depth_m: Tensor
     holding: Tensor
     requested_actions: Tensor
     executed_actions: Tensor
@@ -124,31 +127,25 @@ class EpisodeBatch:
     terminated: Tensor
     copy_group: Tensor | None = None
     is_demonstration: Tensor | None = None
-    features: Tensor | None = None
+    privileged_state: Tensor | None = None
+    privileged_frame_rad: Tensor | None = None
 
     def __post_init__(self) -> None:
         frames, steps = self.layout.n_frames, self.layout.n_steps
         for name, wanted in (
             ("depth_m", frames),
-            ("features", frames),
             ("holding", frames),
             ("requested_actions", steps),
             ("executed_actions", steps),
             ("rewards", steps),
             ("terminated", steps),
             ("is_demonstration", steps),
+            ("privileged_state", steps),
+            ("privileged_frame_rad", steps),
         ):
             rows = getattr(self, name)
             if rows is not None and len(rows) != wanted:
                 raise BatchError(f"batch.{name} has {len(rows)} rows; the layout has {wanted}")
-        if self.depth_m is None and self.features is None:
-            raise BatchError("batch.depth_m and batch.features are both None; one is needed")
-
-    def required_depth_m(self) -> Tensor:
-        """Depth images (F, S, S) [m], which an encoder that is trained cannot do without."""
-        if self.depth_m is None:
-            raise BatchError("batch.depth_m is None; an encoder that is trained needs images")
-        return self.depth_m
 
 
 def random_batch(

@@ -23,6 +23,7 @@ from equi_rl.data.episode import Episode, ReplayError
 EPISODE_FORMAT = 2
 """Of a stored episode. Format 1 had no mark and held the executed action only."""
 _FILE_PATTERN = "episode_*.npz"
+_PRIVILEGED = ("privileged_state", "privileged_frame_rad")
 
 
 class EpisodeReplayBuffer:
@@ -106,15 +107,22 @@ class EpisodeReplayBuffer:
         yield from self._others
 
     def sample(
-        self, n_episodes: int, rng: np.random.Generator, n_demonstrations: int = 0
+        self,
+        n_episodes: int,
+        rng: np.random.Generator,
+        n_demonstrations: int = 0,
+        n_recent: int = 0,
+        recent_episodes: int = 0,
     ) -> list[Episode]:
         """Episodes drawn uniformly with replacement.
 
         Args:
             n_episodes: how many.
             rng: source of randomness.
-            n_demonstrations: how many of them come from the demonstrations alone; the rest is
-                drawn from everything.
+            n_demonstrations: how many of them come from the demonstrations alone.
+            n_recent: how many come from the newest episodes that are no demonstrations, if there
+                are any; the rest is drawn from everything.
+            recent_episodes: how many of them are the newest.
         """
         everything: Sequence[Episode] = [*self._demonstrations, *self._others]
         if not everything:
@@ -127,7 +135,10 @@ class EpisodeReplayBuffer:
             self._demonstrations[i]
             for i in rng.integers(len(self._demonstrations) or 1, size=n_demonstrations)
         ]
-        rest = rng.integers(len(everything), size=n_episodes - n_demonstrations)
+        recent = self._others[-recent_episodes:] if n_recent else []
+        if recent:
+            chosen += [recent[i] for i in rng.integers(len(recent), size=n_recent)]
+        rest = rng.integers(len(everything), size=n_episodes - len(chosen))
         return chosen + [everything[i] for i in rest]
 
     def _insert(self, episode: Episode, path: Path | None) -> None:
@@ -158,6 +169,7 @@ class EpisodeReplayBuffer:
                 reward=episode.reward,
                 expert_action=episode.expert_action,
                 flags=np.array([episode.terminated, episode.is_demonstration]),
+                **_privileged(episode),
             )
         return path
 
@@ -167,6 +179,11 @@ def stored_episodes(folder: Path, n_added: int) -> Iterator[Episode]:
     for path in sorted(folder.glob(_FILE_PATTERN)):
         if _index(path) < n_added:
             yield _read(path)
+
+
+def _privileged(episode: Episode) -> dict[str, NDArray[Any]]:
+    found = {name: getattr(episode, name) for name in _PRIVILEGED}
+    return {name: array for name, array in found.items() if array is not None}
 
 
 def _index(path: Path) -> int:
@@ -186,6 +203,7 @@ def _read(path: Path) -> Episode:
             expert_action=data["expert_action"],
             terminated=bool(data["flags"][0]),
             is_demonstration=bool(data["flags"][1]),
+            **{name: data[name] for name in _PRIVILEGED if name in data},
         )
     except ReplayError:
         raise

@@ -190,24 +190,6 @@ def critic_values(
     return torch.stack([_run_head(head, features, norm)[:, 0] for head in weights.heads])
 
 
-def candidate_values(
-    config: NetworkConfig, weights: CriticWeights, history: Tensor, actions: Tensor
-) -> Tensor:
-    """Values (heads, K, N) of K actions each, (K, N, A), after histories (N, C).
-
-    As `critic_values`, but what the first layer makes of a history is computed once for all K.
-    """
-    embedded = apply_relu(weights.value_action, actions.flatten(0, 1))
-    values = []
-    for first, *rest in weights.heads:
-        of_history, of_action = first.matrix.split([history.shape[1], embedded.shape[1]], dim=1)
-        shared = torch.addmm(first.bias, history, of_history.t())
-        hidden = (embedded @ of_action.t()).unflatten(0, actions.shape[:2]) + shared
-        hidden = _normalised_relu(hidden.flatten(0, 1), config.critic_layer_norm)
-        values.append(_run_head(tuple(rest), hidden, config.critic_layer_norm)[:, 0])
-    return torch.stack(values).unflatten(1, actions.shape[:2])
-
-
 def apply(layer: Dense, features: Tensor) -> Tensor:
     """1x1 layer on (N, in)."""
     return torch.addmm(layer.bias, features, layer.matrix.t())

@@ -104,10 +104,10 @@ class HistoryEncoder(nn.Module):
         hidden = symmetry.regular(self.config.recurrent_channels)
         return hidden + self.source if self.config.skip_connection else hidden
 
-    def dense(self, *, encoder: bool = True) -> HistoryWeights:
-        """Expand every layer; without ``encoder`` all but the image encoder's."""
+    def dense(self) -> HistoryWeights:
+        """Expand every layer."""
         return HistoryWeights(
-            tuple(_dense(layer) for layer in self.encoder) if encoder else (),
+            tuple(_dense(layer) for layer in self.encoder),
             None if self.action is None else self.action.dense(),
             self.lstm.dense(),
         )
@@ -159,13 +159,13 @@ class Actor(nn.Module):
         _start_small(self.mean, 1e-3)
         _start_small(self.log_std, 1e-3)
 
-    def dense(self, *, encoder: bool = True) -> ActorWeights:
+    def dense(self) -> ActorWeights:
         """Expand every layer; the log-std always has five rows."""
         spread = self.log_std.dense()
         if self.config.log_std_xy == "tied":
             spread = Dense(spread.weight[_TIED_ROWS], spread.bias[_TIED_ROWS])
         return ActorWeights(
-            self.history.dense(encoder=encoder),
+            self.history.dense(),
             tuple(_dense(layer) for layer in self.head),
             self.mean.dense(),
             spread,
@@ -212,10 +212,10 @@ class Critic(nn.Module):
             for _ in range(config.critic_heads)
         )
 
-    def dense(self, *, encoder: bool = True) -> CriticWeights:
+    def dense(self) -> CriticWeights:
         """Expand every layer."""
         return CriticWeights(
-            self.history.dense(encoder=encoder),
+            self.history.dense(),
             self.value_action.dense(),
             tuple(tuple(_dense(layer) for layer in _children(head)) for head in self.heads),
         )

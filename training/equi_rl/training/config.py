@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from equi_core.contract import ImageSpec, PolicyContract
+from equi_rl.agents.asymmetric_settings import AsymmetricSettings
 from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.data.collate import Augmentation, PixelAugmentation
@@ -71,8 +72,8 @@ class RobotRun:
     """block_picking, block_pulling, block_pushing or drawer_opening."""
     preset: Preset = Preset.FAST
     """Where the other defaults come from. paper: the published recipe. fast: the same on two CPU
-    cores, pretrained by imitation. reward: imitation, then improvement by reward on the features
-    of a frozen encoder. ship: DAgger, for policies that are deployed."""
+    cores, pretrained by imitation. reward: imitation, then improvement by reward with a critic that
+    sees the simulator's state. ship: DAgger, for policies that are deployed."""
     agent: str = "equi-rsac"
     """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
     drq-shift-rsac."""
@@ -94,9 +95,6 @@ class RobotRun:
     """Draw another angle, at last a quarter turn, where a rotated step would leave the square of
     actions that a policy can ask for; False lets the critic and the memory see such steps. Most
     demonstrations then fit at quarter turns only, which teach an equivariant agent nothing."""
-    cached_rotations: int = 4
-    """With sac.encoder frozen: rotated copies of an episode whose features are stored beside its
-    own; 0 without rotate."""
     randomise: bool = False
     """Domain randomisation: sizes, masses, friction, calibration and depth vary in every second
     episode."""
@@ -125,6 +123,10 @@ class RobotRun:
     """Whole episodes in a batch."""
     demonstrations_per_batch: int = 0
     """How many of a batch's episodes are sampled from the demonstrations alone."""
+    recent_per_batch: int = 0
+    """How many of a batch's episodes are sampled from the newest ones alone."""
+    recent_episodes: int = 400
+    """How many of the collected episodes are the newest ones."""
     expert_takeover_within: int = 0
     """Preset ship: the expert takes over at a step drawn below this, so that an episode in which
     the policy is stuck also shows how to continue; 0: it only labels."""
@@ -149,7 +151,9 @@ class RobotRun:
     imitation: ImitationSettings = dataclasses.field(default_factory=ImitationSettings)
     """Imitation (behaviour cloning, DAgger)."""
     sac: SacSettings = dataclasses.field(default_factory=SacSettings)
-    """Recurrent soft actor-critic."""
+    """Recurrent soft actor-critic (presets paper and fast)."""
+    asymmetric: AsymmetricSettings = dataclasses.field(default_factory=AsymmetricSettings)
+    """Asymmetric actor-critic (preset reward): the critic sees the simulator's state."""
 
     def __post_init__(self) -> None:
         _require(self.task in TASKS, "task", self.task, f"one of {', '.join(TASKS)}")
@@ -162,7 +166,7 @@ class RobotRun:
             "environment_steps",
             "updates_per_round",
             "pre_updates_per_step",
-            "cached_rotations",
+            "recent_per_batch",
             "exploration_std",
             "expert_takeover_within",
             "expert_takeover_grows_to",
@@ -175,6 +179,7 @@ class RobotRun:
             "evaluate_every",
             "evaluation_episodes",
             "replay_capacity",
+            "recent_episodes",
         ):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         for name in ("updates_per_step", "evaluation_share"):
@@ -187,18 +192,18 @@ class RobotRun:
             self.demonstrations_per_batch,
             f"between 0 and batch_episodes = {self.batch_episodes}",
         )
+        left = self.batch_episodes - self.demonstrations_per_batch
+        _require(
+            self.recent_per_batch <= left,
+            "recent_per_batch",
+            self.recent_per_batch,
+            f"at most {left}, what demonstrations_per_batch leaves of batch_episodes",
+        )
         _require(
             self.kind.can_share_encoder or self.sac.encoder is Encoder.SEPARATE,
             "sac.encoder",
             self.sac.encoder.value,
             f"separate for {self.agent}: an equivariant and a plain network cannot share one",
-        )
-        _require(
-            self.kind.pixels is PixelAugmentation.NONE or self.sac.encoder is not Encoder.FROZEN,
-            "sac.encoder",
-            self.sac.encoder.value,
-            f"another for {self.agent}: features of images that are cropped or shifted anew in"
-            " every batch cannot be stored",
         )
         self._require_fit_for_preset()
 
@@ -234,6 +239,13 @@ class RobotRun:
 
     def _require_fit_for_preset(self) -> None:
         ships, within = self.preset is Preset.SHIP, self.expert_takeover_within
+        _require(
+            self.preset is not Preset.REWARD or self.kind.can_share_encoder,
+            "agent",
+            self.agent,
+            "another for the preset reward, whose critic sees no images: it cannot differ from the"
+            " actor in its symmetry",
+        )
         _require(
             not ships or self.first_choice is FirstChoice.NEAREST,
             "first_choice",

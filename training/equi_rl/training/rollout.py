@@ -2,9 +2,9 @@
 """Rollouts: an expert demonstrates, or a policy acts while an expert may label its states.
 
 The recurrent policy is fed the action that was executed, not the one it requested; both are
-recorded. An expert that
-labels is asked at every state which the policy reaches and keeps its own memory along that path,
-so it can also take over and show how to continue from there.
+recorded, and the simulator's state beside them. An expert that labels is asked at every state
+which the policy reaches and keeps its own memory along that path, so it can also take over and show
+how to continue from there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from equi_core.contract import ACTION_ORDER
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.data.episode import Episode, EpisodeRecorder
 from equi_rl.envs import HiddenPropertyEnv
+from equi_rl.envs.privileged_state import PrivilegedStateTracker
 from equi_rl.experts import Expert
 from equi_rl.sim.scene import WorldState
 
@@ -43,6 +44,8 @@ def play_expert(
     """One demonstration on the scene of `seed`; the expert's coin comes from the same seed."""
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
+    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m)
+    recorder.add_privileged(*privileged.observe(env.state()))
     tracker = _OutcomeTracker(seed)
     memory = expert.start(env.state(), np.random.default_rng(seed))
     while True:
@@ -50,6 +53,7 @@ def play_expert(
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
         recorder.add(action, executed, reward, observation, expert_action=executed)
+        recorder.add_privileged(*privileged.observe(env.state()))
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated, is_demonstration=True), tracker.outcome()
@@ -83,6 +87,8 @@ def play_policy(
         )
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
+    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m)
+    recorder.add_privileged(*privileged.observe(env.state()))
     tracker = _OutcomeTracker(seed)
     state = policy.start(seed)
     executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
@@ -104,6 +110,7 @@ def play_policy(
         observation, reward, terminated, truncated, info = env.step(action)
         executed = info["executed_action"]
         recorder.add(action, executed, reward, observation, expert_action=label)
+        recorder.add_privileged(*privileged.observe(env.state()))
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated), tracker.outcome()
@@ -113,12 +120,15 @@ def play_random(env: HiddenPropertyEnv, seed: int) -> tuple[Episode, EpisodeOutc
     """One episode of uniformly random actions on the scene of `seed`."""
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
+    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m)
+    recorder.add_privileged(*privileged.observe(env.state()))
     tracker = _OutcomeTracker(seed)
     rng = np.random.default_rng((seed, 1))
     while True:
         action = rng.uniform(-1.0, 1.0, size=len(ACTION_ORDER))
         observation, reward, terminated, truncated, info = env.step(action)
         recorder.add(action, info["executed_action"], reward, observation)
+        recorder.add_privileged(*privileged.observe(env.state()))
         tracker.observe(env.state(), info)
         if terminated or truncated:
             return recorder.finish(terminated), tracker.outcome()

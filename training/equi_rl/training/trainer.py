@@ -20,7 +20,7 @@ import dataclasses
 import logging
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,12 @@ import torch
 from equi_core.contract import Provenance
 from equi_core.scene_seeds import SEEDS_PER_RUN, SELECTION_SEED
 from equi_core.statistics import SuccessRate
-from equi_rl.agents.feature_cache import FeatureCache
+from equi_rl.agents.asymmetric_learner import AsymmetricLearner
 from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
-from equi_rl.data.collate import LabelledBatch, collate
-from equi_rl.data.episode import Episode, labelled_by_success
+from equi_rl.data.collate import collate
+from equi_rl.data.episode import labelled_by_success
 from equi_rl.data.replay_buffer import EPISODE_FORMAT, EpisodeReplayBuffer, stored_episodes
+from equi_rl.envs.privileged_state import STATE_SIZE
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
@@ -73,7 +74,6 @@ class RobotTrainer:
         self.rng = np.random.default_rng(run.seed)
         self.progress = Progress()
         self.learner = make_learner(run)
-        self._features: FeatureCache | None = None
         # Last: it creates the folder, and settings that cannot be create nothing.
         self.replay_buffer = EpisodeReplayBuffer(run.replay_capacity, replay_folder(folder))
 
@@ -250,23 +250,17 @@ class RobotTrainer:
 
     def _update(self, *, diagnose: bool = False) -> dict[str, float]:
         episodes = self.replay_buffer.sample(
-            self.run.batch_episodes, self.rng, self.run.demonstrations_per_batch
+            self.run.batch_episodes,
+            self.rng,
+            self.run.demonstrations_per_batch,
+            self.run.recent_per_batch,
+            self.run.recent_episodes,
         )
-        metrics = self.learner.update(self._batch(episodes), diagnose=diagnose)
+        size = self.learner.actor.config.observation_size
+        batch = collate(episodes, size, self.rng, self.run.augmentation)
+        metrics = self.learner.update(batch, diagnose=diagnose)
         self.progress.updates += 1
         return metrics
-
-    def _batch(self, episodes: Sequence[Episode]) -> LabelledBatch:
-        """Images, or the features that a frozen encoder has made of them."""
-        if not self.learner.encoder_is_frozen:
-            size = self.learner.actor.config.observation_size
-            return collate(episodes, size, self.rng, self.run.augmentation)
-        if self._features is None:
-            rotations = self.run.cached_rotations if self.run.rotate else 0
-            self._features = FeatureCache(
-                self.learner.actor, rotations, self.run.rotation_fits_square
-            )
-        return self._features.collate(episodes, self.rng)
 
     def evaluate(
         self, collector: Collector, metrics: Mapping[str, float] | None = None
@@ -385,6 +379,9 @@ def make_learner(run: RobotRun) -> Learner:
     if run.preset is Preset.SHIP:
         planned = run.imitation.updates + run.rounds * run.updates_per_round
         return ImitationLearner(actor, run.imitation, planned)
+    if run.preset is Preset.REWARD:
+        planned = round(run.updates_per_step * run.environment_steps)
+        return AsymmetricLearner(actor, STATE_SIZE, run.asymmetric, run.imitation, planned)
     return SacLearner(actor, critic, run.sac, run.imitation)
 
 

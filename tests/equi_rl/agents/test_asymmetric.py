@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""Specification of the asymmetric actor-critic: what the critic is taught, and whom it teaches."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from small_networks import random_batch, tiny_config
+
+from equi_rl.agents.asymmetric import AsymmetricUpdate
+from equi_rl.agents.asymmetric_settings import AsymmetricSettings, Teacher
+from equi_rl.agents.state_critic import StateCritic, rotate_horizontally
+from equi_rl.data.episode_batch import BatchError, EpisodeBatch
+from equi_rl.nets.networks import Actor
+
+LENGTHS = (3, 7, 1, 5)
+STATE_SIZE = 4
+
+
+def a_batch(seed: int = 0, lengths=LENGTHS) -> EpisodeBatch:
+    """Random episodes with states; every episode ends with reward 1."""
+    generator = torch.Generator().manual_seed(seed)
+    batch = random_batch(tiny_config(), lengths, generator)
+    steps = batch.layout.n_steps
+    return dataclasses.replace(
+        batch,
+        privileged_state=torch.randn(steps, STATE_SIZE, generator=generator),
+        privileged_frame_rad=torch.rand(steps, generator=generator) * 6.0,
+    )
+
+
+def an_update(**settings) -> AsymmetricUpdate:
+    torch.manual_seed(0)
+    chosen = AsymmetricSettings(**{"width": 16, "actor_frozen_updates": 0, **settings})
+    critic = StateCritic(STATE_SIZE, chosen.heads, chosen.width)
+    return AsymmetricUpdate(Actor(tiny_config()), critic, chosen, planned_updates=100)
+
+
+def weights_of(network: torch.nn.Module) -> list[torch.Tensor]:
+    return [parameter.detach().clone() for parameter in network.parameters()]
+
+
+def moved(network: torch.nn.Module, before: list[torch.Tensor]) -> bool:
+    return any(
+        not torch.equal(new, old) for new, old in zip(network.parameters(), before, strict=True)
+    )
+
+
+def by_episode(batch: EpisodeBatch, values: torch.Tensor) -> list[list[float]]:
+    layout = batch.layout
+    return [values[layout.step_episode == number].tolist() for number in range(len(layout.order))]
+
+
+# The critic -------------------------------------------------------------------------------------
+
+
+def test_candidates_have_the_values_that_each_has_alone():
+    critic = StateCritic(STATE_SIZE, heads=3, width=8)
+    states, actions = torch.randn(6, STATE_SIZE), torch.randn(5, 6, 5)
+    together = critic(states, actions)
+    assert together.shape == (3, 5, 6)
+    for number, one in enumerate(actions):
+        torch.testing.assert_close(together[:, number], critic(states, one[None])[:, 0])
+
+
+def test_horizontal_steps_rotate_counter_clockwise_and_nothing_else_does():
+    action = torch.tensor([0.1, 1.0, 0.0, 0.3, 0.4])
+    turned = rotate_horizontally(action, torch.tensor(torch.pi / 2))
+    torch.testing.assert_close(turned, torch.tensor([0.1, 0.0, 1.0, 0.3, 0.4]))
+
+
+def test_a_rotated_episode_has_the_same_targets():
+    update, batch = an_update(target_noise_std=0.0), a_batch()
+    angle = torch.tensor(0.8)
+    turned = dataclasses.replace(batch, privileged_frame_rad=batch.privileged_frame_rad + angle)
+    mean = torch.rand(batch.layout.n_steps, 5) - 0.5
+    found = []
+    for one, action in ((batch, mean), (turned, rotate_horizontally(mean, angle))):
+        torch.manual_seed(1)  # draws the same pair of heads
+        found.append(update.targets(one, action))
+    torch.testing.assert_close(found[0], found[1])
+
+
+def test_targets_are_lambda_returns_that_end_with_the_episode():
+    update, batch = an_update(target_noise_std=0.0, heads=2, td_lambda=0.6), a_batch()
+    batch = dataclasses.replace(batch, terminated=torch.zeros(batch.layout.n_steps))  # time-outs
+    mean = torch.rand(batch.layout.n_steps, 5) - 0.5
+    with torch.no_grad():
+        update.target.out_bias.fill_(0.3)
+        found = by_episode(batch, update.targets(batch, mean))
+        asked = rotate_horizontally(mean, -batch.privileged_frame_rad)
+        values = update.target(batch.privileged_state, asked[None])[:, 0].amin(dim=0)
+    rewards, values = by_episode(batch, batch.rewards), by_episode(batch, values)
+    for episode, length in enumerate(LENGTHS):
+        expected, after = [], 0.0
+        for step in reversed(range(length)):
+            last = step == length - 1
+            ahead = 0.0 if last else 0.4 * values[episode][step + 1] + 0.6 * after
+            after = rewards[episode][step] + 0.98 * ahead
+            expected.append(after)
+        assert found[episode] == pytest.approx(expected[::-1], rel=1e-4)
+
+
+def test_the_critic_learns_what_an_action_earns():
+    update = an_update(critic_learning_rate=3e-3, tau=0.1, actor_frozen_updates=10**6)
+    batch = a_batch(lengths=(1,) * 64)
+    good = batch.requested_actions[:, 3] > 0  # upward steps earn the reward
+    batch = dataclasses.replace(batch, rewards=good.float())
+    for _ in range(100):
+        metrics = update.step(batch, diagnose=True)
+    assert metrics["critic_loss"] < 0.1
+    assert metrics["q_return_rank_correlation"] > 0.7
+
+
+def test_without_reward_nothing_is_worth_anything():
+    update = an_update(reward_scale=0.0)
+    with torch.no_grad():
+        update.target.out.zero_()
+        found = update.targets(a_batch(), torch.zeros(sum(LENGTHS), 5))
+    assert torch.equal(found, torch.zeros(sum(LENGTHS)))
+
+
+# The actor --------------------------------------------------------------------------------------
+
+
+def test_a_frozen_actor_waits_for_the_critic_and_then_all_of_it_learns():
+    update = an_update(actor_frozen_updates=2)
+    actor, critic = weights_of(update.actor), weights_of(update.critic)
+    for _ in range(2):
+        assert "actor_loss" not in update.step(a_batch())
+        assert not moved(update.actor, actor)
+    assert moved(update.critic, critic)
+    encoder = weights_of(update.actor.history.encoder)
+    assert "actor_loss" in update.step(a_batch())
+    assert moved(update.actor.history.encoder, encoder)
+
+
+def test_the_policy_goes_where_the_critic_sees_value():
+    update = an_update(actor_learning_rate=1e-2)
+    batch = a_batch()
+    wanted = torch.tensor([0.0, 0.0, 0.0, 0.5, 0.0])
+
+    class PrefersRising(torch.nn.Module):
+        def forward(self, states, actions):
+            return -(actions - wanted).square().sum(dim=-1)[None]
+
+    update.critic = PrefersRising()
+    update._improve_critic = lambda batch, mean: {}
+    before = float((update._decide(batch).mean.detach()[:, 3] - 0.5).abs().mean())
+    for _ in range(60):
+        update.step(batch)
+    after = float((update._decide(batch).mean.detach()[:, 3] - 0.5).abs().mean())
+    assert after < 0.5 * before
+
+
+def test_the_control_imitates_successes_only_and_has_no_critic():
+    update = an_update(teacher=Teacher.SUCCESSES, actor_learning_rate=1e-2)
+    batch = a_batch()
+    # Two episodes fail; what they did is the opposite of what the others did.
+    won = batch.layout.step_episode < 2
+    label = torch.tensor([0.0, 0.3, 0.0, 0.4, 0.0])
+    batch = dataclasses.replace(
+        batch,
+        requested_actions=torch.where(won[:, None], label, -label),
+        rewards=batch.rewards * won,
+        terminated=batch.terminated * won,
+    )
+    critic = weights_of(update.critic)
+    for _ in range(80):
+        update.step(batch)
+    assert not moved(update.critic, critic)
+    height = update._decide(batch).mean.detach()[won][:, 3]
+    torch.testing.assert_close(height, torch.full_like(height, 0.4), atol=0.15, rtol=0.0)
+
+
+def test_the_learning_rate_rises_and_falls_over_the_planned_updates():
+    update = an_update(learning_rate_warmup_updates=10, final_learning_rate_share=0.1)
+    rates = []
+    for update.updates in (0, 10, 50, 100, 200):
+        rates.append(update._learning_rate())
+    assert rates[0] == pytest.approx(1e-4)
+    assert 9e-4 < rates[1] < 1e-3
+    assert rates[2] == pytest.approx(0.55e-3)
+    assert rates[3:] == pytest.approx([1e-4, 1e-4])
+
+
+# What does not fit ------------------------------------------------------------------------------
+
+
+def test_episodes_without_the_simulators_state_are_refused():
+    update = an_update()
+    batch = dataclasses.replace(a_batch(), privileged_state=None, privileged_frame_rad=None)
+    with pytest.raises(BatchError, match=r"privileged_state is None; .* collect them again"):
+        update.step(batch)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"discount": 1.5}, r"asymmetric.discount is 1.5; it must lie between 0 and 1"),
+        ({"heads": 1}, r"asymmetric.heads is 1; it must be at least 2"),
+        ({"policy_ema": 0.0}, r"asymmetric.policy_ema is 0.0; it must be above 0"),
+        ({"reward_scale": -1.0}, r"asymmetric.reward_scale is -1.0; it must be at least 0"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        AsymmetricSettings(**settings)

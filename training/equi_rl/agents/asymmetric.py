@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""Asymmetric actor-critic: the critic sees the simulator's state, the policy never does.
+
+One update over packed whole episodes: histories h_t of the policy, states s_t of the simulator,
+requested actions a_t, values Q_i(s, a) with a target network Q' that is averaged towards them.
+
+    y_t    = r_t + gamma ((1 - lambda) V'(s_{t+1}) + lambda y_{t+1}),   0 after the last step
+    V'(s)  = min over a random pair of heads of Q'_i(s, mean(h) + noise)
+    critic = sum_i mean_t (Q_i(s_t, a_t) - y_t)^2
+    actor  = mean_t | squash(mean(h_t)) - goal_t |^2
+
+goal_t is the mean of candidate actions near the policy's own, weighted by their values
+(`sampled_improvement`). A policy that cannot know what the critic knows is led to the average over
+what it cannot tell apart, and candidates lie near its own action, so what the critic knows does
+not pull it far. Time-outs end an episode: success within the time limit is the objective. The
+whole actor is trained, its image encoder included; the critic has no images and is cheap.
+
+With `Teacher.SUCCESSES` there is no critic: the policy imitates demonstrations and the agent's own
+successes in the same loop. That, and a reward scale of 0, are the controls of every claim that
+values teach.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from equi_rl.agents.asymmetric_settings import AsymmetricSettings, Teacher
+from equi_rl.agents.diagnostics import critic_diagnostics, saturated_share, succeeded_steps
+from equi_rl.agents.imitation import SPREAD_WEIGHT
+from equi_rl.agents.returns import lambda_returns
+from equi_rl.agents.sampled_improvement import SampledImprovement
+from equi_rl.agents.state_critic import StateCritic, rotate_horizontally
+from equi_rl.data.episode_batch import BatchError, EpisodeBatch
+from equi_rl.nets import dense
+from equi_rl.nets.distributions import squash
+from equi_rl.nets.networks import Actor
+
+_LABEL_REACH = 0.98
+
+
+class _Decisions(NamedTuple):
+    """What the actor makes of the frames in which it decided (D, 5)."""
+
+    mean: Tensor
+    log_std: Tensor
+
+
+class AsymmetricUpdate:
+    """Actor, critic, target and optimisers; ``step`` makes one update.
+
+    Args:
+        actor: the policy to train.
+        critic: sees states.
+        settings: hyper-parameters.
+        planned_updates: length of the run, which shapes the actor's learning rate.
+    """
+
+    def __init__(
+        self,
+        actor: Actor,
+        critic: StateCritic,
+        settings: AsymmetricSettings,
+        planned_updates: int,
+    ) -> None:
+        self.actor, self.critic, self.settings = actor, critic, settings
+        self.planned_updates = planned_updates
+        self.target = copy.deepcopy(critic)
+        self.sampled = SampledImprovement(settings.sampled)
+        self.actor_optimiser = torch.optim.Adam(
+            actor.parameters(), lr=settings.actor_learning_rate, foreach=True
+        )
+        self.critic_optimiser = torch.optim.Adam(
+            critic.parameters(), lr=settings.critic_learning_rate, foreach=True
+        )
+        self.updates = 0
+
+    @property
+    def actor_is_frozen(self) -> bool:
+        """Whether only the critic learns now."""
+        frozen = self.updates < self.settings.actor_frozen_updates
+        return frozen and self.settings.teacher is Teacher.VALUES
+
+    def step(self, batch: EpisodeBatch, *, diagnose: bool = False) -> dict[str, float]:
+        """One update; returns losses, and more metrics with ``diagnose``."""
+        metrics: dict[str, float] = {}
+        with torch.set_grad_enabled(not self.actor_is_frozen):
+            decided = self._decide(batch)
+        if self.settings.teacher is Teacher.VALUES:
+            metrics |= self._improve_critic(batch, decided.mean.detach())
+            if diagnose:
+                metrics |= self._diagnosed(batch, decided.mean.detach())
+        if not self.actor_is_frozen:
+            metrics |= self._improve_actor(batch, decided)
+        if diagnose:
+            metrics["saturated_actions"] = saturated_share(decided.mean.detach())
+        self.updates += 1
+        return metrics
+
+    def _decide(self, batch: EpisodeBatch) -> _Decisions:
+        config, layout = self.actor.config, batch.layout
+        weights = self.actor.dense()
+        rows = layout.frame_of_step
+        frames = dense.prepare_depth(config, batch.depth_m, batch.holding)
+        features = dense.encode(
+            config, weights.history.encoder, frames, rows, dtype=dense.convolution_dtype()
+        )
+        previous = layout.previous_actions(batch.executed_actions)[rows]
+        history, _ = dense.run_history(
+            config, weights.history, features, previous, layout.step_counts
+        )
+        mean, log_std = dense.actor_outputs(config, weights, history)
+        return _Decisions(squash(mean, config.squash), log_std)
+
+    # Critic ---------------------------------------------------------------------------------------
+
+    def _improve_critic(self, batch: EpisodeBatch, mean: Tensor) -> dict[str, float]:
+        settings = self.settings
+        states, frame_rad = required_states(batch)
+        asked = rotate_horizontally(batch.requested_actions, -frame_rad)[None]
+        with torch.no_grad():
+            targets = self.targets(batch, mean)
+        for _ in range(settings.critic_steps):
+            values = self.critic(states, asked)[:, 0]
+            loss = (values - targets).square().mean(dim=1).sum()
+            self.critic_optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(
+                self.critic.parameters(), settings.critic_gradient_clip
+            )
+            self.critic_optimiser.step()
+            with torch.no_grad():
+                for slow, newest in zip(
+                    self.target.parameters(), self.critic.parameters(), strict=True
+                ):
+                    slow.lerp_(newest, settings.tau)
+        return {
+            "critic_loss": float(loss.detach()),
+            "critic_gradient_norm": float(norm),
+            "value": float(values.detach().mean()),
+        }
+
+    def targets(self, batch: EpisodeBatch, mean: Tensor) -> Tensor:
+        """y_t for every transition (D,); ``mean`` (D, 5) is what the policy would do in each."""
+        settings, layout = self.settings, batch.layout
+        states, frame_rad = required_states(batch)
+        following = _next_step(batch)
+        noise = settings.target_noise_std * torch.randn(mean.shape)
+        action = rotate_horizontally((mean + noise).clamp(-1.0, 1.0), -frame_rad)
+        pair = torch.randperm(settings.heads)[:2]
+        values = self.target(states, action[None])[pair, 0].amin(dim=0)
+        ended = layout.is_last_step
+        targets = lambda_returns(
+            settings.reward_scale * batch.rewards,
+            settings.discount * (~ended).float(),
+            values.clamp(*settings.target_range)[following].masked_fill(ended, 0.0),
+            settings.td_lambda,
+            layout,
+        )
+        return targets.clamp(*settings.target_range)
+
+    def _diagnosed(self, batch: EpisodeBatch, mean: Tensor) -> dict[str, float]:
+        states, frame_rad = required_states(batch)
+        actions = torch.stack([batch.requested_actions, mean])
+        with torch.no_grad():
+            asked, own = self.critic(states, rotate_horizontally(actions, -frame_rad)).mean(dim=0)
+        return critic_diagnostics(batch, asked, own, self.settings.discount)
+
+    # Actor ----------------------------------------------------------------------------------------
+
+    def _improve_actor(self, batch: EpisodeBatch, decided: _Decisions) -> dict[str, float]:
+        rate = self._learning_rate()
+        for group in self.actor_optimiser.param_groups:
+            group["lr"] = rate
+        loss, metrics = self._actor_loss(batch, decided)
+        self.actor_optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.actor.parameters(), self.settings.actor_gradient_clip
+        )
+        self.actor_optimiser.step()
+        return {
+            "actor_loss": float(loss.detach()),
+            "actor_gradient_norm": float(norm),
+            "learning_rate": rate,
+            **metrics,
+        }
+
+    def _actor_loss(
+        self, batch: EpisodeBatch, decided: _Decisions
+    ) -> tuple[Tensor, dict[str, float]]:
+        if self.settings.teacher is Teacher.SUCCESSES:
+            return self._loss_of_successes(batch, decided), {}
+        states, frame_rad = required_states(batch)
+
+        def value_of(actions: Tensor) -> Tensor:  # (K, D, 5) to (K, D)
+            return self.critic(states, rotate_horizontally(actions, -frame_rad)).mean(dim=0)
+
+        given = (batch.requested_actions,)
+        return self.sampled.loss(decided.mean, decided.log_std, given, value_of)
+
+    def _loss_of_successes(self, batch: EpisodeBatch, decided: _Decisions) -> Tensor:
+        won = succeeded_steps(batch)
+        spread = (decided.log_std - self.settings.sampled.log_std).square().mean()
+        if not won.any():  # the mean of nothing is NaN
+            return SPREAD_WEIGHT * spread
+        labels = batch.requested_actions[won].clamp(-_LABEL_REACH, _LABEL_REACH)
+        distance = (decided.mean[won] - labels).square().sum(dim=1).mean()
+        return distance + SPREAD_WEIGHT * spread
+
+    def _learning_rate(self) -> float:
+        settings = self.settings
+        warmup = min(1.0, (self.updates + 1) / max(1, settings.learning_rate_warmup_updates))
+        progress = min(1.0, self.updates / max(1, self.planned_updates))
+        floor = settings.final_learning_rate_share
+        cosine = floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * progress))
+        return settings.actor_learning_rate * warmup * cosine
+
+
+def required_states(batch: EpisodeBatch) -> tuple[Tensor, Tensor]:
+    """States (D, S) and the angles (D,) of the frames that they are given in."""
+    if batch.privileged_state is None or batch.privileged_frame_rad is None:
+        raise BatchError(
+            "batch.privileged_state is None; an asymmetric critic needs episodes that were recorded"
+            " with the simulator's state; collect them again in a new run"
+        )
+    return batch.privileged_state, batch.privileged_frame_rad
+
+
+def _next_step(batch: EpisodeBatch) -> Tensor:
+    """(D,) the transition that follows each; of the last of an episode, any."""
+    layout = batch.layout
+    step_of_frame = torch.zeros(layout.n_frames, dtype=torch.int64)
+    step_of_frame[layout.frame_of_step] = torch.arange(layout.n_steps)
+    return step_of_frame[layout.next_frame_of_step]

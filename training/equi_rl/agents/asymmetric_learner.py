@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The asymmetric actor-critic as the trainer runs it: imitation first, then learning from values.
+
+What acts, is evaluated and is exported (`actor`) is an exponential moving average of the trained
+actor (`AsymmetricSettings.policy_ema`). The critic sees the simulator's state and is kept in the
+checkpoint for resuming only: nothing that is exported depends on it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from equi_rl.agents.asymmetric import AsymmetricUpdate
+from equi_rl.agents.asymmetric_settings import AsymmetricSettings
+from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
+from equi_rl.agents.learner import (
+    Learner,
+    ema_update,
+    named_parameters,
+    optimiser_tensors,
+    require_finite,
+    restore_optimiser,
+)
+from equi_rl.agents.state_critic import StateCritic
+from equi_rl.data.collate import LabelledBatch
+from equi_rl.nets.checkpoint import restore_parameters
+from equi_rl.nets.networks import Actor
+
+
+class AsymmetricLearner(Learner):
+    """Pretraining by imitation, then the asymmetric actor-critic.
+
+    Args:
+        actor: the policy to train.
+        state_size: numbers of the simulator's state.
+        settings: of the actor-critic.
+        imitation: of the pretraining.
+        planned_updates: of the actor-critic in the whole run.
+    """
+
+    def __init__(
+        self,
+        actor: Actor,
+        state_size: int,
+        settings: AsymmetricSettings,
+        imitation: ImitationSettings,
+        planned_updates: int,
+    ) -> None:
+        self.actor = copy.deepcopy(actor)
+        self._trained = actor
+        critic = StateCritic(state_size, settings.heads, settings.width)
+        self._update = AsymmetricUpdate(actor, critic, settings, planned_updates)
+        self._pretraining = ImitationUpdate(actor, imitation, imitation.updates)
+
+    def update(self, batch: LabelledBatch, *, diagnose: bool = False) -> dict[str, float]:
+        """One update: imitation while pretraining lasts, the actor-critic afterwards."""
+        if self._pretraining.updates < self._pretraining.planned_updates:
+            metrics = self._pretraining.step(batch)
+            require_finite(metrics, self._trained)
+            ema_update(self.actor, self._trained, 1.0)
+            return metrics
+        metrics = self._update.step(batch.episodes, diagnose=diagnose)
+        require_finite(metrics, self._trained, self._update.critic)
+        ema_update(self.actor, self._trained, self._update.settings.policy_ema)
+        return metrics
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Trained actor, critic and target, and the optimisers' moments."""
+        update = self._update
+        return {
+            **named_parameters(self._trained, "trained"),
+            **named_parameters(update.critic, "state_critic"),
+            **named_parameters(update.target, "state_critic_target"),
+            **optimiser_tensors(update.actor_optimiser, "actor_optimiser"),
+            **optimiser_tensors(update.critic_optimiser, "critic_optimiser"),
+            **optimiser_tensors(self._pretraining.optimiser, "warm_up_optimiser"),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Number of updates made, by imitation and by the actor-critic; eta of the latter."""
+        return {
+            "imitation_updates": self._pretraining.updates,
+            "asymmetric_updates": self._update.updates,
+            "improvement_temperature": self._update.sampled.temperature,
+        }
+
+    def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """Continue where the checkpoint was written."""
+        update = self._update
+        restore_parameters(self.actor, tensors, "actor")
+        restore_parameters(self._trained, tensors, "trained")
+        restore_parameters(update.critic, tensors, "state_critic")
+        restore_parameters(update.target, tensors, "state_critic_target")
+        restore_optimiser(update.actor_optimiser, tensors, "actor_optimiser")
+        restore_optimiser(update.critic_optimiser, tensors, "critic_optimiser")
+        restore_optimiser(self._pretraining.optimiser, tensors, "warm_up_optimiser")
+        self._pretraining.updates = int(state["imitation_updates"])
+        update.updates = int(state["asymmetric_updates"])
+        update.sampled.temperature = float(state["improvement_temperature"])
