@@ -19,7 +19,7 @@ PATIENCE_S = 60.0
 NOBODY = (
     "home_action",
     "open_service",
-    "hold_service",
+    "stop_service",
     "driver_reset_service",
     "perception_reset_service",
 )

@@ -28,12 +28,14 @@ from equi_control.driver.steps import StepReport
 from equi_control.servo.shared_state import ServoState
 from equi_core.geometry import quaternion_xyzw, yaw_of
 from equi_core.motion.ur5_kinematics import JOINT_NAMES
+from equi_core.robot_description.urdf import FINGER_JOINT, finger_position_m
 from equi_ros.diagnostics import Health
 
 _LEVELS = {
     DriverState.IDLE: DiagnosticStatus.OK,
     DriverState.ACTIVE: DiagnosticStatus.OK,
     DriverState.HOLD: DiagnosticStatus.OK,
+    DriverState.PAUSED: DiagnosticStatus.WARN,
     DriverState.FAULT: DiagnosticStatus.ERROR,
 }
 
@@ -75,13 +77,21 @@ def robot_state(driver: Driver, stamp: Time) -> RobotState | None:
     return message
 
 
-def joint_state(servo: ServoState, stamp: Time) -> JointState:
-    """The six arm joints."""
+def joint_state(servo: ServoState, gripper_opening: float, stamp: Time) -> JointState:
+    """The six arm joints and the gripper's finger joint, whose speed is not measured.
+
+    Args:
+        servo: measured state of the arm.
+        gripper_opening: 0 closed to 1 open; anything else is not known and left out.
+        stamp: when.
+    """
+    known = 0.0 <= gripper_opening <= 1.0
+    finger = [finger_position_m(gripper_opening)] if known else []
     return JointState(
         header=Header(stamp=stamp),
-        name=list(JOINT_NAMES),
-        position=[float(value) for value in servo.joints_rad],
-        velocity=[float(value) for value in servo.joint_speeds_rad_s],
+        name=[*JOINT_NAMES, *([FINGER_JOINT] if known else [])],
+        position=[*(float(value) for value in servo.joints_rad), *finger],
+        velocity=[*(float(value) for value in servo.joint_speeds_rad_s), *([0.0] * known)],
     )
 
 

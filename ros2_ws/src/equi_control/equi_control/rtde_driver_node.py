@@ -6,8 +6,9 @@ move; deactivate stops the arm and lets go of it; a latched fault deactivates, t
 published from configure on.
 
 In: `delta_command`. Out: `robot_state`, `executed_command`, `safety_status` (latched),
-`joint_states`, `tcp_pose`, `diagnostics`. Services: `~/hold`, `~/open_gripper`, `~/reset_episode`,
-`~/reset_fault`. Action: `~/go_home`.
+`joint_states`, `tcp_pose`, `diagnostics`. Services: `~/hold` (for people: paused until `~/resume`),
+`~/stop_motion` (for whoever sent the motion), `~/open_gripper`, `~/reset_episode`, `~/reset_fault`.
+Action: `~/go_home`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import StepReport
 from equi_control.parameters import declare_parameters, read_config
 from equi_control.rtde.config import LinkError
-from equi_control.servo.shared_state import Phase
 from equi_core.motion.safety import StepCommand
 from equi_ros import qos
 from equi_ros.diagnostics import Health
@@ -128,8 +128,8 @@ class RtdeDriverNode(ManagedNode):
         driver = self.driver
         await self._wait_for_robot(driver)
         driver.activate()
-        await self.waiter.until(lambda: driver.state is not DriverState.IDLE, _TAKE_OVER_TIMEOUT_S)
-        if driver.state in (DriverState.IDLE, DriverState.FAULT):
+        await self.waiter.until(lambda: not driver.activating, _TAKE_OVER_TIMEOUT_S)
+        if driver.activating or driver.state in (DriverState.IDLE, DriverState.FAULT):
             reason = driver.fault.reason if driver.fault else driver.notice
             self._report(driver.deactivate())
             raise TransitionRefused(
@@ -151,12 +151,10 @@ class RtdeDriverNode(ManagedNode):
 
     async def _wait_for_robot(self, driver: Driver) -> None:
         """Wait until the robot is connected, or a fault says why it is not."""
-
-        def answered() -> bool:
-            servo = driver.servo_state
-            return driver.fault is not None or (servo is not None and servo.phase is Phase.IDLE)
-
-        await self.waiter.until(answered, driver.config.connect_timeout_s + 1.0)
+        await self.waiter.until(
+            lambda: driver.fault is not None or driver.ready_to_activate,
+            driver.config.connect_timeout_s + 1.0,
+        )
 
     # In ------------------------------------------------------------------------------------------
 
@@ -186,6 +184,8 @@ class RtdeDriverNode(ManagedNode):
     def _create_services(self) -> None:
         actions: dict[str, Callable[[], object]] = {
             "hold": lambda: self._report(self.driver.hold()),
+            "resume": lambda: self.driver.resume(),
+            "stop_motion": lambda: self._report(self.driver.stop_motion()),
             "open_gripper": lambda: self.driver.open_gripper(),
         }
         for name, action in actions.items():
@@ -225,8 +225,7 @@ class RtdeDriverNode(ManagedNode):
         self, request: ResetEpisode.Request, response: ResetEpisode.Response
     ) -> ResetEpisode.Response:
         try:
-            if self.driver.state is DriverState.ACTIVE:
-                self._report(self.driver.hold())
+            self._report(self.driver.stop_motion())
             self.driver.begin_episode(request.episode_id)
             response.accepted = True
         except Refused as refusal:
@@ -272,7 +271,7 @@ class RtdeDriverNode(ManagedNode):
             return result
         while driver.homing:
             if goal.is_cancel_requested:
-                self._report(driver.hold())
+                self._report(driver.stop_motion())
                 goal.canceled()
                 result.message = "stopped on the way"
                 return result
@@ -294,9 +293,9 @@ class RtdeDriverNode(ManagedNode):
     def _poll(self) -> None:
         driver = self.driver
         self._report(driver.poll())
-        if self._guard.problems() and driver.state is DriverState.ACTIVE:
+        if self._guard.problems():
             # Somebody else commands or speaks for this driver: stop first, the guard has said who.
-            self._report(driver.hold())
+            self._report(driver.stop_motion())
         now = (driver.state, driver.fault, driver.notice, driver.episode_id)
         if now != self._published_status:
             self._published_status = now
@@ -314,7 +313,7 @@ class RtdeDriverNode(ManagedNode):
         state = messages.robot_state(self.driver, stamp)
         if state is not None:
             self._states.publish(state)
-            self._joints.publish(messages.joint_state(servo, stamp))
+            self._joints.publish(messages.joint_state(servo, state.gripper_opening, stamp))
             self._poses.publish(messages.tcp_pose(servo, stamp, self._frame_id))
 
     def _health(self) -> Health | None:

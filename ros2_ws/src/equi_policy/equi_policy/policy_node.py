@@ -54,6 +54,12 @@ from equi_ros.stamps import nanoseconds
 
 _MOST_REJECTIONS = 10
 _STOP_TIMEOUT_S = 3.0
+_DRIVER_REFUSES = {
+    DriverState.IDLE: "the driver is not active; nothing may move before somebody activates it: "
+    "ros2 lifecycle set rtde_driver activate",
+    DriverState.PAUSED: "an operator paused the arm; it goes on after: "
+    "ros2 service call rtde_driver/resume std_srvs/srv/Trigger",
+}
 
 
 class PolicyNode(ManagedNode):
@@ -250,9 +256,9 @@ class PolicyNode(ManagedNode):
         return "; ".join(self.guard.problems())
 
     @property
-    def driver_is_idle(self) -> bool:
-        """Whether the driver says that it does not hold the arm."""
-        return self.robot is not None and self.robot.state.value == DriverState.IDLE
+    def driver_refuses(self) -> str:
+        """Why the driver executes nothing until a person says so; empty if it does."""
+        return "" if self.robot is None else _DRIVER_REFUSES.get(self.robot.state.value, "")
 
     @property
     def fault(self) -> str:

@@ -212,7 +212,6 @@ class EpisodeServer:
     def _status(self, episode: _Episode, now_s: float) -> EpisodeStatus:
         node, perception = self._node, self._node.perception
         waiting = perception is not None and perception.state != PerceptionStatus.READY
-        deactivated = "the driver was deactivated" if node.driver_is_idle else ""
         return EpisodeStatus(
             steps=node.session.steps,
             awaiting_execution=node.session.awaiting_execution,
@@ -223,7 +222,7 @@ class EpisodeServer:
             task_done=episode.task_done,
             task_failed=episode.task_failed,
             perception="; ".join(perception.reasons) if perception and waiting else "",
-            broken=node.broken or node.foreign_publishers or deactivated,
+            broken=node.broken or node.foreign_publishers or node.driver_refuses,
         )
 
     def _give_up_on_referee(self, episode: _Episode, pending: Future) -> None:

@@ -54,7 +54,7 @@ class Participants:
         self._open = client(
             Trigger, "open_service", "rtde_driver/open_gripper", "opens the gripper"
         )
-        self._hold = client(Trigger, "hold_service", "rtde_driver/hold", "stops the arm")
+        self._stop = client(Trigger, "stop_service", "rtde_driver/stop_motion", "stops the arm")
         self._driver = client(
             ResetEpisode,
             "driver_reset_service",
@@ -89,11 +89,10 @@ class Participants:
         )
         if node.fault:
             raise NotStarted(f"the driver has a fault: {node.fault}; reset it first")
-        if node.driver_is_idle:
-            raise NotStarted(
-                "the driver is not active; nothing may move before somebody activates it: "
-                "ros2 lifecycle set /rtde_driver activate"
-            )
+        if node.driver_refuses:
+            raise NotStarted(node.driver_refuses)
+        if self._scene is None:
+            self._require_goal(goal)  # nobody will bring one: say so before anything moves
         set_phase("going home")
         await self._go_home()
         await self._at_rest("the arm did not come home", 30.0)
@@ -105,14 +104,23 @@ class Participants:
             answer = await self._reset(self._scene, "scene", episode_id, goal)
             if answer.has_goal:
                 goal.has_goal, goal.goal_position = True, answer.goal_position
+        self._require_goal(goal)
         for client, who in ((self._driver, "driver"), (self._perception, "perception")):
             if client is not None:
                 await self._reset(client, who, episode_id, goal)
 
+    def _require_goal(self, goal: RunEpisode.Goal) -> None:
+        contract = self._node.policy.contract
+        if contract.has_goal and not goal.has_goal:
+            raise NotStarted(
+                f"{contract.task} has a goal, and none was given: the pad could not be drawn into "
+                "the image; set has_goal and goal_position"
+            )
+
     async def stop_arm(self) -> None:
-        """Ask the driver to hold; an answer is waited for, but not required."""
-        if self._hold is not None and self._hold.service_is_ready():
-            await self._answer(self._hold.call_async(Trigger.Request()), 2.0)
+        """Ask the driver to stop what moves; an answer is waited for, but not required."""
+        if self._stop is not None and self._stop.service_is_ready():
+            await self._answer(self._stop.call_async(Trigger.Request()), 2.0)
 
     async def _go_home(self) -> None:
         """Bring the arm home; a request to stop stops it on the way."""

@@ -85,4 +85,5 @@ def run_node(
             shutdown.ignore()
             if node is not None:
                 node.destroy_node()
+            executor.shutdown(timeout_sec=POLL_PERIOD_S)
     return EXIT_OK

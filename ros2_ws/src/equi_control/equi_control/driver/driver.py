@@ -310,6 +310,11 @@ class Driver:
         return float(np.linalg.norm(state.commanded[:3] - self.config.home_position_m))
 
     @property
+    def ready_to_activate(self) -> bool:
+        """Whether the robot is connected and nobody drives it."""
+        return self.state is DriverState.IDLE and self._arm.is_idle
+
+    @property
     def activating(self) -> bool:
         """Whether a take-over is under way."""
         return self._activation_pending
@@ -323,8 +328,8 @@ class Driver:
 
     def poll(self) -> list[StepReport]:
         """Check everything once; returns reports of steps that ended."""
-        servo = self._arm.servo
         servo_state = self._arm.poll()
+        servo = self._arm.servo  # after the poll, which may have started a new one
         if servo is None or servo_state is None or self._arm.starting:
             return []
         fault = self._find_fault(servo, servo_state)
