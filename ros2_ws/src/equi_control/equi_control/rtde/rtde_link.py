@@ -26,6 +26,7 @@ from equi_control.rtde.dashboard import DashboardError
 from equi_control.rtde.robot_reading import ADVICE, Problem, Reading, problem_of
 from equi_control.rtde.tcp_nodelay import set_tcp_nodelay
 from equi_core.geometry import matrix_to_ur_pose, ur_pose_to_matrix
+from equi_core.motion.realtime import ordinary_priority
 
 __all__ = ["LinkConfig", "LinkError", "LinkLostError", "RtdeLink"]
 
@@ -209,7 +210,8 @@ class RtdeLink:
         """
         control = self._require_control()
         try:
-            stopped = bool(control.servoStop(deceleration_m_s2))
+            with ordinary_priority():
+                stopped = bool(control.servoStop(deceleration_m_s2))
         except RuntimeError as error:
             raise LinkLostError(f"{self._config.host}: {error}") from error
         self._servoing = False

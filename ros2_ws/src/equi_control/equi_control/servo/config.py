@@ -24,13 +24,13 @@ class ServoConfig:
     blocked_lag_m: float = 0.008
     """Measured TCP behind the controller's own target by this much means contact [m]. Free motion
     lags by up to 4 mm."""
-    contact_force_n: float = 20.0
+    contact_force_n: float = 25.0
     """Estimated force at the TCP, beyond that at the step's start, that counts as contact [N]."""
-    contact_force_rate_n_s: float = 400.0
-    """Half of that force counts as contact if it grows faster than this [N/s]."""
+    contact_force_rate_n_s: float = 500.0
+    """Two thirds of that force count as contact if they grow faster than this [N/s]."""
     contact_deceleration_m_s2: float = 5.0
     """With which the controller brakes the arm on contact [m/s2]."""
-    near_surface_height_m: float = 0.12
+    near_surface_height_m: float = 0.15
     """Steps that end or begin below this height above the table may meet something rigid [m]."""
     near_surface_speed_m_s: float = 0.06
     """Their speed, unless they lead up [m/s]: a stiff arm must notice contact within a millimetre

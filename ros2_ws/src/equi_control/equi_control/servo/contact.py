@@ -19,12 +19,15 @@ from equi_control.servo.config import ServoConfig
 
 FloatArray = NDArray[np.float64]
 
-_BASELINE_S = 0.2
-"""The force before a step is the mean over this time."""
+_BASELINE_S = 0.1
+"""The force before a step is the median over this time: what was pressed before it is over."""
 _MEAN_S = 0.016
 """Noise is averaged over this time."""
 _GROWTH_S = 0.024
 """The growth of the force is measured over this time."""
+
+
+_GROWING_SHARE = 2 / 3
 
 
 class ContactMonitor:
@@ -46,7 +49,7 @@ class ContactMonitor:
     def begin_step(self) -> None:
         """A new target: what is felt now is the new zero."""
         if self._forces:
-            self._baseline = np.mean(self._forces, axis=0)
+            self._baseline = np.median(self._forces, axis=0)
         # Older samples belong to the step before.
         recent = list(self._forces)[-self._mean_count :]
         self._forces.clear()
@@ -74,7 +77,7 @@ class ContactMonitor:
         # Written so that a value that is not a number counts as contact.
         if not lag_m <= config.blocked_lag_m or not self.force_n <= config.contact_force_n:
             return words
-        grown = self.force_n > config.contact_force_n / 2
+        grown = self.force_n > _GROWING_SHARE * config.contact_force_n
         if grown and not growth_n_s <= config.contact_force_rate_n_s:
             return f"{words}, growing by {growth_n_s:.0f} N/s"
         return ""

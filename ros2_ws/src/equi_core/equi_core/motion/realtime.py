@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 
@@ -14,6 +16,24 @@ class Priority(str, Enum):
     REAL_TIME = "real-time"
     RAISED = "raised"
     NORMAL = "normal"
+
+
+@contextmanager
+def ordinary_priority() -> Iterator[None]:
+    """Give up the real-time priority of this thread for a while.
+
+    For calls that wait by spinning: at real-time priority they would keep out the very thread that
+    they wait for.
+    """
+    if sys.platform != "linux" or os.sched_getscheduler(0) == os.SCHED_OTHER:
+        yield
+        return
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
 
 
 def raise_priority(fifo_priority: int = 5) -> Priority:
