@@ -16,7 +16,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.transform import Rotation
+
+try:
+    from scipy.spatial.transform import Rotation
+except ImportError:
+    # Launch files read cell files in the Python of `ros2`, which may be without scipy. Nothing
+    # that they need calls it; a late import would cost a servo loop its first cycle.
+    Rotation = None
 
 FloatArray = NDArray[np.float64]
 
