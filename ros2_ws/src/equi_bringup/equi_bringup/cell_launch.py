@@ -131,6 +131,7 @@ class CellLaunch:
         *,
         block: str = "",
         required: bool = True,
+        may_end: bool = False,
         arguments: Sequence[str] = (),
         emulate_tty: bool = False,
     ) -> Node:
@@ -142,7 +143,8 @@ class CellLaunch:
             name: name of the node.
             own: parameters that the launch decides.
             block: block of the cell file, if it is not called like the node; "-": none.
-            required: the whole launch ends when the node does.
+            required: the launch ends when the node does.
+            may_end: the node ends by itself when its work is done; others must not.
             arguments: words of its command line.
             emulate_tty: the node writes to a terminal.
         """
@@ -159,7 +161,7 @@ class CellLaunch:
             output="screen",
             emulate_tty=emulate_tty,
             additional_env=ends_with_launch(),
-            on_exit=end_of_launch(name) if required else None,
+            on_exit=end_of_launch(name, may_end=may_end) if required else None,
         )
 
     def process(

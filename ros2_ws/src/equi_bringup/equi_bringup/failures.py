@@ -21,11 +21,20 @@ class ProcessFailedError(RuntimeError):
     """A process that the system needs has failed; names it and its exit code."""
 
 
-def end_of_launch(name: str) -> Reaction:
-    """The launch ends with the process, and fails if that failed."""
+def end_of_launch(name: str, *, may_end: bool = False) -> Reaction:
+    """The launch ends with the process, and fails if that failed, or was not to end at all.
+
+    Args:
+        name: the process.
+        may_end: ending with code 0 is what it is for.
+    """
 
     def react(event: Any, context: Any) -> list[Any] | None:
         _require_success(name, event, context)
+        if context.is_shutdown:
+            return None
+        if not may_end:
+            raise ProcessFailedError(f"{name} has ended by itself; its last lines say why")
         return [EmitEvent(event=Shutdown(reason=f"{name} has ended"))]
 
     return react

@@ -40,6 +40,7 @@ def evaluator(launch: CellLaunch, policy: PolicyChoice) -> list[Node]:
             "evaluate",
             "evaluator",
             {},
+            may_end=True,
             arguments=plan.arguments(launch.cell.simulated),
             emulate_tty=sys.stdout.isatty(),  # a live status line belongs on a terminal only
         )
