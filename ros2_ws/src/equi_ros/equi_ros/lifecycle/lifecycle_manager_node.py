@@ -76,6 +76,8 @@ class LifecycleManagerNode(Node):
         """Newest known state of each node, by its transition events and answers."""
         self._last_error: dict[str, str] = {}
         self._failure = ""
+        self._changing = ""
+        """Node whose transition is under way."""
         self._ready = False
         self._going_down = False
         self._answer_timeout_s = self._settings.start_timeout_s
@@ -121,7 +123,9 @@ class LifecycleManagerNode(Node):
         request = ChangeState.Request(transition=Transition(label=transition))
         timeout_s = _ANSWER_TIMEOUT_S if self._going_down else self._settings.transition_timeout_s
         self.get_logger().info(f"{node}: {transition}")
+        self._changing = node
         answer = await self._ask(self._change[node], request, timeout_s)
+        self._changing = ""
         return answer is not None and bool(answer.success)
 
     async def _ask(self, client: Any, request: Any, timeout_s: float) -> Any:
@@ -190,7 +194,8 @@ class LifecycleManagerNode(Node):
     def _on_liveliness(self, name: str, event: Any) -> None:
         if event.alive_count == 0 and event.alive_count_change < 0 and name in self._states:
             self._states[name] = UNKNOWN
-            if not self._going_down:
+            # A node that loads weights is silent for longer; the transition has a time of its own.
+            if not self._going_down and name != self._changing:
                 self._fail(f"{name} died, or gave no sign of life for {qos.HEARTBEAT_LEASE_S:g} s")
 
     def _on_log(self, message: Log) -> None:
