@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What a settings dataclass says about its fields: text below the field, unit of the name, range."""
+"""What a settings dataclass says about its fields: text below it, unit of the name, range."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from equi_core.setting_fields import setting, setting_infos
+from equi_core.setting_fields import out_of_range, setting, setting_infos
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,10 @@ def test_ranges_are_kept_and_defaults_stay_defaults() -> None:
     assert infos["retries"].description == "how often it is tried"
     assert Derived().height_m == 0.2
     assert list(infos) == ["width_m", "height_m", "retries", "max_speed_m_s", "force"]
+
+
+def test_a_value_outside_its_range_is_named_with_what_is_allowed() -> None:
+    assert out_of_range(Derived()) == ""
+    assert out_of_range(Derived(height_m=2.0)) == "height_m is 2.0; it must lie between 0 and 1"
+    assert out_of_range(Derived(height_m=float("nan"))).startswith("height_m is nan")
+    assert out_of_range(Derived(retries=0)) == "retries is 0; it must lie between 1 and inf"

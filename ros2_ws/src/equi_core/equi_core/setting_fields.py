@@ -17,6 +17,7 @@ import ast
 import dataclasses
 import functools
 import inspect
+import math
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,6 +75,17 @@ def setting_infos(kind: type) -> Mapping[str, SettingInfo]:
         words = given.description or texts.get(spec.name) or _words_of(spec.name)
         found[spec.name] = dataclasses.replace(given, description=_with_unit(words, spec.name))
     return MappingProxyType(found)
+
+
+def out_of_range(settings: Any) -> str:
+    """The first field of a dataclass instance outside its range, in words; empty if none is."""
+    for name, info in setting_infos(type(settings)).items():
+        value = getattr(settings, name)
+        low = -math.inf if info.low is None else info.low
+        high = math.inf if info.high is None else info.high
+        if (info.low, info.high) != (None, None) and not low <= value <= high:
+            return f"{name} is {value}; it must lie between {low:g} and {high:g}"
+    return ""
 
 
 def _with_unit(description: str, name: str) -> str:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from equi_core.setting_fields import setting
+
 _NANOSECONDS = 1_000_000_000
 _ROBOT = "(robot)"
 
@@ -41,13 +43,15 @@ class Cause(str, Enum):
 class FreshnessLimits:
     """How old and how far apart clouds and robot states may be [s]."""
 
-    max_cloud_age_s: float = 0.40
-    max_skew_s: float = 0.15
+    max_cloud_age_s: float = setting(0.40, low=0.0, high=60.0)
+    """Older clouds are not used."""
+    max_skew_s: float = setting(0.15, low=0.0, high=60.0)
     """Largest difference between the cameras' stamps."""
-    max_robot_age_s: float = 0.20
-    max_future_s: float = 0.02
+    max_robot_age_s: float = setting(0.20, low=0.0, high=60.0)
+    """Older robot states are not used."""
+    max_future_s: float = setting(0.02, low=0.0, high=60.0)
     """Stamps may run ahead of this machine's clock by this much."""
-    rest_margin_s: float = 0.02
+    rest_margin_s: float = setting(0.02, low=0.0, high=60.0)
     """A cloud must be taken at least this long after the arm came to rest."""
 
     def __post_init__(self) -> None:

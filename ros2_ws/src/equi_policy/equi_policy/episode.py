@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from equi_core.setting_fields import setting
+
 
 class EpisodeOutcome(IntEnum):
     """The numbers are those of the RunEpisode action."""
@@ -32,9 +34,9 @@ class EpisodeLimits:
     """When to give up."""
 
     max_steps: int
-    observation_timeout_s: float = 10.0
+    observation_timeout_s: float = setting(10.0, low=0.1, high=3600.0)
     """Longest wait for an observation that can be acted on."""
-    execution_timeout_s: float = 20.0
+    execution_timeout_s: float = setting(20.0, low=0.1, high=3600.0)
     """Longest wait for the driver's report on a command."""
 
     def __post_init__(self) -> None:

@@ -56,9 +56,9 @@ _MOST_REJECTIONS = 10
 _STOP_TIMEOUT_S = 3.0
 _DRIVER_REFUSES = {
     DriverState.IDLE: "the driver is not active; nothing may move before somebody activates it: "
-    "ros2 lifecycle set rtde_driver activate",
+    "ros2 lifecycle set {driver} activate",
     DriverState.PAUSED: "an operator paused the arm; it goes on after: "
-    "ros2 service call rtde_driver/resume std_srvs/srv/Trigger",
+    "ros2 service call {driver}/resume std_srvs/srv/Trigger",
 }
 
 
@@ -258,7 +258,8 @@ class PolicyNode(ManagedNode):
     @property
     def driver_refuses(self) -> str:
         """Why the driver executes nothing until a person says so; empty if it does."""
-        return "" if self.robot is None else _DRIVER_REFUSES.get(self.robot.state.value, "")
+        words = "" if self.robot is None else _DRIVER_REFUSES.get(self.robot.state.value, "")
+        return words.format(driver=f"{self.get_namespace().rstrip('/')}/rtde_driver")
 
     @property
     def fault(self) -> str:

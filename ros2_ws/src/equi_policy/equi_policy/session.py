@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from equi_core.action import MetricDelta, decode, encode
 from equi_core.contract import PolicyContract
+from equi_core.setting_fields import setting
 
 FloatImage = NDArray[np.float32]
 State = TypeVar("State")
@@ -63,8 +64,10 @@ EXPECTED_REFUSALS = frozenset({Refusal.REPEATED, Refusal.AWAITING_EXECUTION})
 class SessionLimits:
     """How old an observation may be when the policy acts on it [s]."""
 
-    max_observation_age_s: float = 0.6
-    max_future_s: float = 0.05
+    max_observation_age_s: float = setting(0.6, low=0.0, high=60.0)
+    """Older observations are not acted on."""
+    max_future_s: float = setting(0.05, low=0.0, high=60.0)
+    """Stamps may run ahead of this machine's clock by this much."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

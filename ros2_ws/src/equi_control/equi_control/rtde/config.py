@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from equi_control.rtde.robot_reading import Problem
 from equi_core.cell_geometry import CellGeometry
 from equi_core.motion.arm_models import ArmModelError, arm_model
+from equi_core.setting_fields import out_of_range, setting
 
 
 class LinkError(RuntimeError):
@@ -35,15 +36,15 @@ class LinkConfig:
     """TCP, mounting of the gripper, and the task frame that everything above the link works in."""
     robot_model: str = "ur5"
     """The arm: ur3, ur5, ur10, ur3e, ur5e or ur10e. Another one at this address is refused."""
-    payload_kg: float = 0.95
+    payload_kg: float = setting(0.95, low=0.0, high=5.0)
     payload_cog_m: tuple[float, float, float] = (0.0, 0.0, 0.058)
     """Centre of mass of gripper and coupling in the flange frame [m]."""
-    watchdog_hz: float = 10.0
+    watchdog_hz: float = setting(10.0, low=1.0, high=125.0)
     """The controller stops the arm by itself if it hears nothing for 1 / this [s]. Until then the
     arm goes no further than the last pose, so a longer wait does not lengthen its way."""
-    lookahead_s: float = 0.05
+    lookahead_s: float = setting(0.05, low=0.03, high=0.2)
     """Smoothing of servoL, 0.03 to 0.2 s. Start a real CB3 arm with 0.1."""
-    gain: float = 400.0
+    gain: float = setting(400.0, low=100.0, high=2000.0)
     """Stiffness of servoL, 100 to 2000. Start a real CB3 arm with 300."""
 
     def __post_init__(self) -> None:
@@ -53,12 +54,6 @@ class LinkConfig:
             arm_model(self.robot_model)
         except ArmModelError as error:
             raise LinkError(str(error)) from error
-        for name, low, high in (
-            ("lookahead_s", 0.03, 0.2),
-            ("gain", 100, 2000),
-            ("watchdog_hz", 1, 125),
-            ("payload_kg", 0, 5),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise LinkError(f"{name} is {value}; it must lie between {low} and {high}")
+        wrong = out_of_range(self)
+        if wrong:
+            raise LinkError(wrong)

@@ -9,6 +9,7 @@ from equi_control.rtde.config import LinkConfig
 from equi_core.motion.arm_models import arm_model
 from equi_core.motion.joint_limits import JointLimits
 from equi_core.motion.safety_limits import SafetyLimits
+from equi_core.setting_fields import setting
 
 
 @dataclass(frozen=True)
@@ -17,29 +18,29 @@ class ServoConfig:
 
     link: LinkConfig
     limits: SafetyLimits = field(default_factory=SafetyLimits)
-    max_state_age_s: float = 0.1
+    max_state_age_s: float = setting(0.1, low=0.005, high=60.0)
     """Silence of the controller for this long is a lost connection [s]."""
-    driver_silence_s: float = 0.5
+    driver_silence_s: float = setting(0.5, low=0.05, high=60.0)
     """A driver that has not been heard for longer hangs, and the arm is stopped [s]."""
-    blocked_lag_m: float = 0.008
+    blocked_lag_m: float = setting(0.008, low=0.001, high=0.05)
     """Measured TCP behind the controller's own target by this much means contact [m]. Free motion
     lags by up to 4 mm."""
-    contact_force_n: float = 25.0
+    contact_force_n: float = setting(25.0, low=1.0, high=200.0)
     """Estimated force at the TCP, beyond that at the step's start, that counts as contact [N]."""
-    contact_force_rate_n_s: float = 500.0
+    contact_force_rate_n_s: float = setting(500.0, low=10.0, high=100000.0)
     """Two thirds of that force count as contact if they grow faster than this [N/s]."""
-    contact_deceleration_m_s2: float = 5.0
+    contact_deceleration_m_s2: float = setting(5.0, low=0.5, high=20.0)
     """With which the controller brakes the arm on contact [m/s2]."""
-    near_surface_height_m: float = 0.15
+    near_surface_height_m: float = setting(0.15, low=0.0, high=1.0)
     """Steps that end or begin below this height above the table may meet something rigid [m]."""
-    near_surface_speed_m_s: float = 0.06
+    near_surface_speed_m_s: float = setting(0.06, low=0.005, high=0.25)
     """Their speed, unless they lead up [m/s]: a stiff arm must notice contact within a millimetre
     or two."""
-    max_tilt_rad: float = 0.2
+    max_tilt_rad: float = setting(0.2, low=0.0, high=0.6)
     """A tool tilted further than this from straight down is not taken over [rad]."""
-    joint_margin_rad: float = 0.35
+    joint_margin_rad: float = setting(0.35, low=0.0, high=1.5)
     """Distance that every joint keeps from the end of its range [rad]."""
-    realtime_priority: int = 5
+    realtime_priority: int = setting(5, low=0, high=99)
     """Real-time priority requested for the process; ignored without permission."""
 
     @property

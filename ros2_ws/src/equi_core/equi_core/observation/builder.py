@@ -21,18 +21,18 @@ from equi_core.observation.height_repair import drop_spikes, fill_holes
 from equi_core.observation.image import FloatImage, ObservationError, compose_observation
 from equi_core.observation.projection import CameraCloud, fuse_clouds
 from equi_core.observation.robot_shape import robot_volume
+from equi_core.setting_fields import setting
 
 
 @dataclass(frozen=True)
 class FusionConfig:
     """What may be tuned without touching the contract."""
 
-    robot_margin_m: float = 0.006
+    robot_margin_m: float = setting(0.006, low=0.0, high=0.1)
     """How far around the robot's links points count as the robot's [m]."""
-    min_height_m: float = -0.02
-    max_height_m: float = 0.45
-    """Points outside this range of heights are noise [m]."""
-    max_unseen_fraction: float = 0.5
+    min_height_m: float = setting(-0.02, "lower points are noise [m]", low=-0.5, high=0.5)
+    max_height_m: float = setting(0.45, "higher points are noise [m]", low=0.0, high=2.0)
+    max_unseen_fraction: float = setting(0.5, low=0.0, high=1.0)
     """With more of the image unseen there is no observation."""
 
     def __post_init__(self) -> None:
