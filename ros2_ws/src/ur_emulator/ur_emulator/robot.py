@@ -61,6 +61,8 @@ class EmulatedRobot:
         self._worst_late_s = 0.0
         self._declare(ports)
         arm.kinematics.compile()
+        # One cycle compiles the rest; a client would take the pause for a dead controller.
+        self.controller.cycle()
         self.network.open()
 
     def run(self) -> None:
