@@ -136,6 +136,7 @@ def measure_slider(link: MeasurementLink) -> list[dict[str, Any]]:
         link.servo_stop()
         watch_until_rest(link, recording, kick=True)
         move_speed = _move_speed(link, link.sample().joints_rad)
+        link.set_slider(SLIDER_FRACTIONS[0])  # the way back is not measured
         move(link, start.joints_rad)
         if number == 0:
             servo_full, move_full = servo_speed, move_speed

@@ -15,7 +15,7 @@ RAMP_SPEED_RAD_S = 0.2
 RAMP_EASE_S = 0.3
 """A ramp speeds up, and slows down, within this time."""
 RAMP_CRUISE_S = 0.8
-RETURN_SPEED_RAD_S = 0.1
+RETURN_SPEED_RAD_S = 0.15
 SINE_AMPLITUDE_RAD = 0.03
 SINE_HZ = 1.0
 SINE_PERIODS = 5

@@ -138,7 +138,7 @@ def _evaluate(cause: str, recording: Recording, rest: int) -> dict[str, Any]:
 
 
 def _return_to(link: MeasurementLink, home: Any) -> None:
-    link.stop()
+    link.release()  # a program that was ended by others leaves its last command in the registers
     link.start_program()
     move(link, home)
     link.stop()

@@ -35,6 +35,7 @@ _RTDE_PORT = 30004
 _POLL_S = 0.0002
 _START_LIMIT_S = 5.0
 _ARM_LIMIT_S = 2.0
+_CLEAR_CYCLES = 4
 _MOST_READINGS = 10
 
 
@@ -147,6 +148,7 @@ class MeasurementLink:
                 self._control = rtde_control.RTDEControlInterface(self.host)
                 set_tcp_nodelay(self.host, _RTDE_PORT)
             else:
+                self._clear_command(self._control)
                 self._control.reuploadScript()
                 uploaded_s = time.monotonic()
                 self._wait_until_playing(uploaded_s)
@@ -240,6 +242,16 @@ class MeasurementLink:
                 self._io.setSpeedSlider(min(max(self._slider_at_start, 0.0), 1.0))
             except RuntimeError as error:
                 _LOG.error("the speed slider could not be put back: %s", error)
+
+    def _clear_command(self, control: rtde_control.RTDEControlInterface) -> None:
+        """Empty the command register and let cycles pass: a new program runs what it finds there.
+
+        The upload goes over another connection and could overtake the clearing.
+        """
+        control.kickWatchdog()  # writes command 0
+        sample = self.sample()
+        for _ in range(_CLEAR_CYCLES):
+            sample = self.next_sample(sample)
 
     def _arm_watchdog(self, control: rtde_control.RTDEControlInterface) -> None:
         """Arm it; the library's own view of a program that has just begun may be cycles behind."""
