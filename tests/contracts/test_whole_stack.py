@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,9 @@ START_S = 240.0
 
 
 def start(ros_launch, repository_root, address, **arguments):
-    launch_file = repository_root / "launch" / "sim2real.launch.py"
-    return ros_launch(launch_file, robot_ip=address, driven_by="expert", **arguments)
+    return ros_launch(
+        "equi_policy", "sim2real.launch.py", robot_ip=address, driven_by="expert", **arguments
+    )
 
 
 def wait_for_status(ros_probe, state, cause="", timeout_s=60.0):
@@ -76,7 +76,7 @@ def test_camera_faults_stop_the_observations_and_pass_by_themselves(
     from equi_interfaces.msg import PerceptionStatus
 
     launched = start(ros_launch, repository_root, loopback_address)
-    launched.wait_for_text("policy.*ready: task", timeout_s=START_S)
+    launched.wait_for_text("every node is up", timeout_s=START_S)
     wait_for_status(ros_probe, PerceptionStatus.READY)
 
     for fault, value, normal in (("frozen", True, False), ("stamp_offset_s", -30.0, 0.0)):
@@ -153,7 +153,7 @@ def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
     from ur_emulator.client import EmulatorClient
 
     launched = start(ros_launch, repository_root, loopback_address)
-    launched.wait_for_text("policy.*ready: task", timeout_s=START_S)
+    launched.wait_for_text("every node is up", timeout_s=START_S)
     client = ActionClient(ros_probe.node, RunEpisode, "/policy/run_episode")
     wait_until(lambda: client.wait_for_server(0.1), 60, "the RunEpisode action")
     client.send_goal_async(RunEpisode.Goal(episode_id="doomed", seed=1))
@@ -187,7 +187,7 @@ def test_a_dead_policy_ends_the_launch_and_the_arm_stands_still(
     ("damage", "word"),
     [("missing", "contract.json"), ("foreign", "weights_sha256"), ("nan", "not finite")],
 )
-def test_a_model_that_must_not_run_is_refused(ros_domain_id, tmp_path, damage, word):
+def test_a_model_that_must_not_run_is_refused(ros_probe, processes, tmp_path, damage, word):
     from equi_policy.bench_policy_step import write_random_policy
 
     model = tmp_path / "model"
@@ -200,16 +200,12 @@ def test_a_model_that_must_not_run_is_refused(ros_domain_id, tmp_path, damage, w
         (model / "policy.safetensors").write_bytes(bytes(data))
     if damage == "nan":
         _poison(model)
-    done = subprocess.run(
-        [sys.executable, "-m", "equi_policy.policy_node", "--ros-args", "-p", f"model:={model}"],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
+    node = processes.start(
+        [sys.executable, "-m", "equi_policy.policy_node", "--ros-args", "-p", f"model:={model}"]
     )
-    assert done.returncode == 3, done.stderr
-    assert "refused to start" in done.stderr
-    assert word in done.stderr
+    assert not ros_probe.change_state("/policy", "configure", timeout_s=180)
+    node.wait_for_text("refused to configure: .*" + word)
+    assert ros_probe.lifecycle_state("/policy") == "unconfigured"
 
 
 def _poison(model: Path) -> None:
@@ -236,7 +232,7 @@ def _poison(model: Path) -> None:
     [("nowhere", "no calibration"), ("failed", "failed"), ("expired", "expired")],
 )
 def test_a_calibration_that_must_not_be_used_is_refused(
-    ros_domain_id, repository_root, tmp_path, calibration, word
+    ros_probe, processes, repository_root, tmp_path, calibration, word
 ):
     import dataclasses
 
@@ -253,23 +249,52 @@ def test_a_calibration_that_must_not_be_used_is_refused(
     }
     if calibration != "nowhere":
         dataclasses.replace(sound, **changes[calibration]).save(folder / "calibration.yaml")
-    done = subprocess.run(
+    words = [f"model:={model}", f"calibration:={folder}", "cell:=sim"]
+    serials = [f"{camera}.serial:=simulated-{camera}" for camera in ("cam_left", "cam_right")]
+    node = processes.start(
         [
-            sys.executable,
-            "-m",
-            "equi_perception.depth_fusion_node",
-            "--ros-args",
-            "-p",
-            f"model:={model}",
-            "-p",
-            f"calibration:={folder}",
-            "-p",
-            "cell:=sim",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
+            *(sys.executable, "-m", "equi_perception.depth_fusion_node", "--ros-args"),
+            *(word for parameter in (*words, *serials) for word in ("-p", parameter)),
+        ]
     )
-    assert done.returncode == 3, done.stderr
-    assert word in done.stderr
+    assert not ros_probe.change_state("/depth_fusion", "configure", timeout_s=180)
+    node.wait_for_text("refused to configure: .*" + word)
+    assert ros_probe.lifecycle_state("/depth_fusion") == "unconfigured"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_launch_that_dies_without_a_word_leaves_no_process_behind(
+    processes, ros_domain_id, ros_probe, loopback_address, number
+):
+    """Started as ROS's own launch starts them: nothing but the environment ties them to it."""
+    launch = processes.start(
+        [sys.executable, "-c", DYING_LAUNCH, loopback_address],
+        {"ROS_DOMAIN_ID": str(ros_domain_id)},
+    )
+    launch.wait_for_text("started 2 processes", timeout_s=60)
+    assert ros_probe.change_state("/rtde_driver", "configure", timeout_s=START_S)
+    assert ros_probe.change_state("/rtde_driver", "activate", timeout_s=START_S)
+    assert len(processes.living()) >= 4, "the launch, the emulator, the driver and its servo"
+
+    launch.signal_alone(number)
+
+    wait_until(lambda: not processes.living(), 30.0, "every process has ended")
+
+
+DYING_LAUNCH = """
+import os, subprocess, sys
+environment = {**os.environ, "EQUI_LAUNCH_PID": str(os.getpid())}
+address = sys.argv[1]
+def start(*words):
+    subprocess.Popen(words, env=environment, start_new_session=True)
+code = "import sys; from {} import executables; sys.exit(executables.{}())"
+start(sys.executable, "-c", code.format("equi_cell_sim", "emulator"), "--address", address)
+start(sys.executable, "-c", code.format("equi_control", "rtde_driver_node"), "--ros-args",
+    "-p", f"robot_ip:={address}", "-p", "connect_timeout_s:=120.0", "-p", "servo_silence_s:=30.0",
+    "-p", "servo.driver_silence_s:=30.0", "-p", "servo.max_state_age_s:=30.0",
+    "-p", "link.watchdog_hz:=1.0")
+print("started 2 processes", flush=True)
+import time
+while True:
+    time.sleep(1.0)
+"""
