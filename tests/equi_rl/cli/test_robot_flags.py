@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import pytest
 
 from equi_rl.agents.sac_settings import Encoder
 from equi_rl.cli.train import RobotCommand, main, parse
-from equi_rl.results.robot_experiments import ABLATIONS, FAST_CHOICES
+from equi_rl.results.robot_experiments import ABLATIONS, FAST_CHOICES, reward_runs
 from equi_rl.training.config import Preset, RobotConfigError, RobotRun
 from equi_rl.training.presets import robot_run
 from equi_rl.training.renames import flatten
@@ -77,6 +78,38 @@ def test_an_agent_of_two_kinds_of_networks_gets_two_encoders():
 def test_every_choice_of_the_preset_fast_can_be_taken_back(choice):
     usual, changed = run_of("--preset", "fast"), run_of("--preset", "fast", *FAST_CHOICES[choice])
     assert (changed == usual) == (choice == "as_it_is")
+
+
+def test_without_the_demonstration_loss_the_actor_still_waits_as_long_for_the_values():
+    usual = run_of("--preset", "fast")
+    changed = run_of("--preset", "fast", *FAST_CHOICES["no_demonstration_loss"])
+    assert changed.sac.demonstration_weight == 0.0
+    # What else differs says only how the actor waits: by that loss, or not at all.
+    assert changed.sac.actor_frozen_updates == usual.sac.critic_warmup_updates > 0
+    alike = {"demonstration_weight": 0.0, "critic_warmup_updates": 0, "actor_frozen_updates": 0}
+    one, two = (dataclasses.replace(run.sac, **alike) for run in (usual, changed))
+    assert one == two
+    assert dataclasses.replace(changed, sac=usual.sac) == usual
+
+
+def test_learning_from_reward_is_compared_with_runs_that_differ_in_one_setting():
+    runs = dict(reward_runs())
+    assert len(runs) == 16
+    for name, arguments in runs.items():
+        command = parse([*arguments, "--folder", "runs/x"])
+        assert isinstance(command, RobotCommand)
+        task, _, variant, seed = name.split("/")
+        usual = robot_run(task, "reward", seed=int(seed.removeprefix("seed-")))
+        found, wanted = flatten(command.run.to_mapping()), flatten(usual.to_mapping())
+        differing = {key for key in wanted if found[key] != wanted[key]}
+        assert (
+            differing
+            == {
+                "as_it_is": set(),
+                "own_successes": {"asymmetric.teacher"},
+                "zero_reward": {"asymmetric.reward_scale"},
+            }[variant]
+        )
 
 
 @pytest.mark.parametrize("ablation", ABLATIONS)

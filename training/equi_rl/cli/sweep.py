@@ -32,7 +32,7 @@ from rich.table import Table
 
 from equi_rl.results.carflag_experiments import carflag_sweep
 from equi_rl.results.carflag_search import settings_sweep
-from equi_rl.results.robot_experiments import ablations, comparison, fast_choices
+from equi_rl.results.robot_experiments import ablations, comparison, fast_choices, reward_runs
 from equi_rl.training.run_folder import RunFolder
 
 LOGGER = logging.getLogger(__name__)
@@ -64,6 +64,7 @@ class Job:
 SWEEPS: dict[str, Callable[[], list[Job]]] = {
     "carflag": lambda: [Job(run.name, run.arguments()) for run in carflag_sweep()],
     "line-settings": lambda: [Job(*run) for run in settings_sweep()],
+    "reward": lambda: [Job(*run) for run in reward_runs()],
     "fast-choices": lambda: [Job(*run) for run in fast_choices()],
     "comparison": lambda: [Job(*run) for run in comparison()],
     "ablations": lambda: [Job(*run) for run in ablations()],
@@ -78,11 +79,12 @@ class SweepCommand:
     """
 
     sweep: tyro.conf.Positional[
-        Literal["carflag", "line-settings", "fast-choices", "comparison", "ablations"]
+        Literal["carflag", "line-settings", "reward", "fast-choices", "comparison", "ablations"]
     ]
     """carflag: the paper's grid worlds. line-settings: both agents on the line with
-    hyper-parameters drawn at random. On robot tasks: fast-choices, what each choice of the preset
-    fast brings; comparison of agents; ablations."""
+    hyper-parameters drawn at random. On robot tasks: reward, learning from reward and its
+    controls; fast-choices, what each choice of the preset fast brings; comparison of agents;
+    ablations."""
     folder: Path
     """Folder of all runs of the sweep."""
     workers: int = 2

@@ -34,8 +34,9 @@ _PRESETS = {
     " not be compared with agents that learn from reward and 80 demonstrations",
     "fast": "80 demonstrations, imitation first, then recurrent SAC beside a demonstration loss",
     "paper": "80 demonstrations, 20 random episodes, recurrent SAC",
-    "reward": "80 demonstrations, imitation first, then an actor-critic that learns from reward on"
-    " the features of the frozen image encoder",
+    "reward": "80 demonstrations, imitation first, then an asymmetric actor-critic that learns from"
+    " reward: in training its critic saw the simulator's state, which object is movable included;"
+    " the policy never did",
 }
 
 

@@ -32,6 +32,8 @@ AGENT_NAMES = {
     "drq-shift-rsac": "DrQ-Shift-RSAC",
 }
 """Names in figures, in the order in which agents are listed."""
+PRESET_NAMES = {"reward": "reward (asymmetric critic)"}
+"""Presets that figures and tables name otherwise than the command line."""
 _ELSEWHERE = (
     *("task", "agent", "preset", "seed", "rounds", "environment_steps"),
     *("evaluate_every", "evaluation_episodes", "evaluation_share"),

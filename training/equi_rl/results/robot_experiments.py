@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Experiments on robot tasks as data: comparison of agents, ablations, and the choices of `fast`.
+"""Experiments on robot tasks as data: reward and controls, agents, ablations, choices of `fast`.
 
 Order is priority: seed by seed, so that a sweep that is stopped early has one seed of everything
 before it has two of anything.
@@ -29,7 +29,9 @@ FAST_CHOICES: dict[str, tuple[str, ...]] = {
         *("--sac.critic-warmup-updates", "0"),
     ),
     "no_demonstration_loss": (
-        *("--sac.critic-warmup-updates", "0", "--sac.demonstration-weight", "0"),
+        # The actor follows no value in its first 100 updates, with the loss or without.
+        *("--sac.demonstration-weight", "0"),
+        *("--sac.critic-warmup-updates", "0", "--sac.actor-frozen-updates", "100"),
     ),
     "wide_start": ("--imitation.log-std", "None"),
     "critic_at_once": ("--sac.critic-warmup-updates", "0"),
@@ -44,6 +46,14 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "demonstrations_20": ("--demonstrations", "20"),
 }
 
+REWARD_CONTROLS: dict[str, tuple[str, ...]] = {
+    "own_successes": ("--asymmetric.teacher", "successes"),
+    "zero_reward": ("--asymmetric.reward-scale", "0"),
+}
+"""The preset `reward` without what it claims: no critic, or a critic that sees no reward."""
+CONTROLLED_TASKS = ("block_pushing", "drawer_opening")
+"""Where imitation alone leaves room."""
+
 
 NamedRun = tuple[str, tuple[str, ...]]
 """Name of a run below its sweep's folder, and the arguments of ``equi-train`` that make it."""
@@ -56,6 +66,18 @@ def fast_choices() -> list[NamedRun]:
         for seed in SEEDS
         for choice, changes in FAST_CHOICES.items()
     ]
+
+
+def reward_runs() -> list[NamedRun]:
+    """The preset `reward` on every task, and its controls where imitation leaves room."""
+    runs: list[NamedRun] = []
+    for seed in SEEDS:
+        for task in TASKS:
+            variants = {"as_it_is": (), **(REWARD_CONTROLS if task in CONTROLLED_TASKS else {})}
+            for name, changes in variants.items():
+                command = ("robot", "--preset", "reward", "--task", task, "--seed", str(seed))
+                runs.append((f"{task}/equi-rsac/{name}/seed-{seed}", (*command, *changes)))
+    return runs
 
 
 def comparison() -> list[NamedRun]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from equi_rl.results.plots import plot_success, save_figure, success_figure
 from equi_rl.results.robot_curves import (
     AGENT_NAMES,
+    PRESET_NAMES,
     EvaluatedRun,
     Panel,
     RobotCurve,
@@ -77,8 +78,9 @@ def _table(panels: dict[Panel, list[RobotCurve]]) -> list[str]:
         for curve in curves:
             minutes = ", ".join(f"{seconds / 60:.0f}" for seconds in curve.seconds)
             lines.append(
-                f"| {task} | {preset} | {curve.label} | {len(curve.seeds)} |"
-                f" {curve.steps[-1]:,.0f} | {curve.updates:,} | {curve.success[:, 0].mean():.2f} |"
+                f"| {task} | {PRESET_NAMES.get(preset, preset)} | {curve.label} |"
+                f" {len(curve.seeds)} | {curve.steps[-1]:,.0f} | {curve.updates:,} |"
+                f" {curve.success[:, 0].mean():.2f} |"
                 f" {curve.last} | {_at_equal_steps(curve, common)} | {minutes} |"
             )
     return lines
@@ -98,7 +100,8 @@ def _draw_agents(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) ->
     for axis, (task, curves) in zip(axes, sorted(tasks.items()), strict=True):
         for curve in curves:
             _plot(axis, curve, _COLOURS.get(curve.agent, "#444444"), curve.label)
-        axis.set_title(f"{task.replace('_', ' ')}, preset {preset}", fontsize=10)
+        name = PRESET_NAMES.get(preset, preset)
+        axis.set_title(f"{task.replace('_', ' ')}, preset {name}", fontsize=10)
     fullest = max(axes, key=lambda axis: len(axis.lines))
     handles, labels = fullest.get_legend_handles_labels()
     names = [label.rpartition(" (")[0] for label in labels]
