@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "equi_core": (),
     "equi_ros": ("equi_core",),
     # A product of its own: without ROS, and of ours only where a UR5's joints and frames are.
-    "ur_emulator": ("equi_core.geometry", "equi_core.motion.ur5_kinematics"),
+    "ur_emulator": ("equi_core.geometry",),
     "equi_perception": NODE_SIDE,
     "equi_policy": NODE_SIDE,
     "equi_control": NODE_SIDE,
