@@ -26,7 +26,7 @@ setup(
         "mcap-ros2-support",
         "numpy",
         "opencv-python-headless",
-        "PyYAML",
+        "pyyaml",
         "rich",
     ],
     extras_require={"test": ["pytest"]},
@@ -34,8 +34,8 @@ setup(
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "evaluate = equi_evaluation.evaluate_node:main",
-            "play_bag = equi_evaluation.bag.play_bag_node:main",
+            "evaluate = equi_evaluation.executables:evaluate",
+            "play_bag = equi_evaluation.executables:play_bag",
             "report = equi_evaluation.report_command:main",
             "demo = equi_evaluation.demo:main",
         ],

@@ -20,13 +20,14 @@ setup(
     # Exact versions are pinned in requirements/ at the repository root.
     install_requires=[
         "equi_core",
+        "numpy",
     ],
     extras_require={"test": ["pytest"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "lifecycle_manager_node = equi_ros.executables:lifecycle_manager_node",
+            "lifecycle_manager_node = equi_ros.lifecycle.executables:lifecycle_manager_node",
         ],
     },
 )

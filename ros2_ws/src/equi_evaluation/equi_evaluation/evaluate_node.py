@@ -78,8 +78,8 @@ _OUTCOMES = {
     )
 }
 _ANSWER_TIMEOUT_S = 2.0
-_STOP_TIMEOUT_S = 3.0
-"""Longest wait for an episode to stop: below the 5 s after which a launch insists."""
+_STOP_TIMEOUT_S = 1.2
+"""Longest wait for an episode to stop: every node ends within 2 s of a signal."""
 
 
 class EvaluateNode(Node):

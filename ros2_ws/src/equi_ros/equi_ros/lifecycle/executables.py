@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Executables of the package. Nothing heavy is imported before the process can be stopped."""
+"""Executable of the manager. Nothing heavy is imported before the process can be stopped."""
 
 from equi_ros.node_process import executable
 
