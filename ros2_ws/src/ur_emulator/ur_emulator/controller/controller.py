@@ -20,11 +20,12 @@ from ur_emulator.controller.motions import (
     Stop,
     TargetState,
 )
-from ur_emulator.controller.output_variables import tcp_variables
+from ur_emulator.controller.output_variables import row_of
 from ur_emulator.controller.recorder import Recorder
 from ur_emulator.controller.registers import Registers
 from ur_emulator.controller.safety_system import Delays, SafetySystem
 from ur_emulator.controller.script_text import ScriptError, Upload
+from ur_emulator.controller.speed_scaling import SpeedScaling
 from ur_emulator.controller.supervision import Reaction, Supervision
 from ur_emulator.mechanics.force_estimate import ForceEstimate
 from ur_emulator.mechanics.kinematics import NoSolutionError
@@ -152,6 +153,11 @@ class Controller:
             return True
         return False
 
+    def scaling(self) -> SpeedScaling:
+        """How the slider and reduced mode slow motions now."""
+        reduced = self.safety.safety_mode is SafetyMode.REDUCED
+        return SpeedScaling.of(self.profile, self.registers.speed_slider, reduced)
+
     @property
     def program_name(self) -> str:
         """Name of the program that runs or is paused; empty if none."""
@@ -277,8 +283,9 @@ class Controller:
             self._event(f"watchdog: no write for {age_s * 1e3:.0f} ms, program stopped")
             self._end_program("RTDE watchdog", self.profile.program_end_rad_s2)
             return
+        scaling = self.scaling()
         try:
-            ended = program.cycle(self.period_s, self.move_scale, self.stream_scale)
+            ended = program.cycle(self.period_s, scaling.moves, scaling.streams)
         except ProgramError as error:
             self._event(f"program error: {error}")
             self.message = str(error)
@@ -321,45 +328,11 @@ class Controller:
     def _stop(self, deceleration: float | FloatArray) -> Stop:
         return Stop(self.target, joint_deceleration=deceleration)
 
-    @property
-    def limiter_scale(self) -> float:
-        """RTDE speed_scaling while a program plays: what the safety limits leave of the speed."""
-        reduced = self.safety.safety_mode is SafetyMode.REDUCED
-        return self.profile.reduced_speed_fraction if reduced else 1.0
-
-    @property
-    def move_scale(self) -> float:
-        """Share of their speed at which moves run now."""
-        slowed = 1.0 - self.registers.speed_slider * self.limiter_scale
-        return 1.0 - self.profile.move_slider_effect * slowed
-
-    @property
-    def stream_scale(self) -> float:
-        """The same for servo and speed streams."""
-        slowed = 1.0 - self.registers.speed_slider * self.limiter_scale
-        return 1.0 - self.profile.servo_slider_effect * slowed
-
     def _record(self, now_s: float) -> None:
         if not self.recorder.active:
             return
-        variables = tcp_variables(self.target, self.arm)
         offset = self._program.watchdog_register if self._program is not None else 0
-        self.recorder.add(
-            (
-                now_s,
-                self.timestamp_s,
-                int(self.runtime_state),
-                int(self.safety.safety_mode),
-                self.registers.input_ints[offset],
-                now_s - self.registers.input_int_written_s[offset],
-                self.registers.input_doubles[offset : offset + 6],
-                self.target.joints_rad,
-                self.arm.joints_rad,
-                variables["target_TCP_pose"],
-                variables["actual_TCP_pose"],
-                variables["actual_TCP_speed"],
-            )
-        )
+        self.recorder.add(row_of(self, now_s, offset))
 
     def _event(self, text: str) -> None:
         _LOG.info("%s", text)

@@ -72,7 +72,7 @@ def output_variables(controller: Controller) -> dict[str, Any]:
         output_bit_registers32_to_63=0,
         actual_execution_time=0.0,
         # The slider is not part of it: drivers multiply the two.
-        speed_scaling=controller.limiter_scale if playing else 0.0,
+        speed_scaling=controller.scaling().limiter if playing else 0.0,
         target_speed_fraction=controller.registers.speed_slider,
         actual_momentum=0.0,
         actual_main_voltage=48.0,
@@ -84,3 +84,29 @@ def output_variables(controller: Controller) -> dict[str, Any]:
         standard_analog_output1=0.0,
     )
     return values
+
+
+def row_of(controller: Controller, now_s: float, offset: int) -> tuple[object, ...]:
+    """One row of the recorder: `FIELDS` of this cycle.
+
+    Args:
+        controller: after its cycle.
+        now_s: monotonic time.
+        offset: first register of the running program.
+    """
+    variables = tcp_variables(controller.target, controller.arm)
+    registers = controller.registers
+    return (
+        now_s,
+        controller.timestamp_s,
+        int(controller.runtime_state),
+        int(controller.safety.safety_mode),
+        registers.input_ints[offset],
+        now_s - registers.input_int_written_s[offset],
+        registers.input_doubles[offset : offset + 6],
+        controller.target.joints_rad,
+        controller.arm.joints_rad,
+        variables["target_TCP_pose"],
+        variables["actual_TCP_pose"],
+        variables["actual_TCP_speed"],
+    )

@@ -124,7 +124,7 @@ class ControlSession:
             "safety_mode": controller.safety.safety_mode.name,
             "remote_control": controller.remote_control,
             "speed_slider": controller.registers.speed_slider,
-            "speed_scaling": controller.limiter_scale,
+            "speed_scaling": controller.scaling().limiter,
             "contact_force_n": float(np.linalg.norm(controller.arm.contact_wrench[:3])),
             "servoing": controller.servoing,
             "actual_q": controller.arm.joints_rad.tolist(),
