@@ -107,10 +107,10 @@ class StepRunner:
         if step.motion_start_s is None and self._arm.departed(servo_state):
             step.motion_start_s = servo_state.heartbeat_s
         if step.phase is StepPhase.MOVING and self._arm.arrived(servo_state):
-            if servo_state.blocked:
-                step.interrupted = True
-                step.reasons.append(f"blocked: {servo_state.message}")
             step.enter(StepPhase.SETTLING, now_s)
+        if step.phase is StepPhase.SETTLING and servo_state.blocked and not step.interrupted:
+            step.interrupted = True
+            step.reasons.append(f"blocked: {servo_state.message}")
         if step.phase is StepPhase.SETTLING and self._has_settled(step, servo_state, now_s):
             self._gripper.close_to(step.safe.executed.closedness)
             step.enter(StepPhase.GRIPPING, now_s)

@@ -38,7 +38,8 @@ class ContactMonitor:
         self._mean_count = max(1, round(_MEAN_S / period_s))
         self._growth_count = max(1, round(_GROWTH_S / period_s))
         self._forces: deque[FloatArray] = deque(maxlen=max(8, round(_BASELINE_S / period_s)))
-        self._baseline = np.zeros(3)
+        self._baseline: FloatArray | None = None
+        self._pressed_n = 0.0
         self.force_n = 0.0
         """Force since the start of the step, averaged [N]."""
 
@@ -47,9 +48,17 @@ class ContactMonitor:
         self._forces.append(np.array(reading.wrench[:3]))
 
     def begin_step(self) -> None:
-        """A new target: what is felt now is the new zero."""
+        """A new target: what is felt now is the new zero, unless the arm still presses.
+
+        Then the old zero stays, and only a force beyond that at the start is contact: letting go
+        must not look like it.
+        """
         if self._forces:
-            self._baseline = np.median(self._forces, axis=0)
+            now = np.median(self._forces, axis=0)
+            known = now if self._baseline is None else self._baseline
+            self._pressed_n = float(np.linalg.norm(now - known))
+            if not self._pressed_n > self._config.contact_force_n / 2:
+                self._baseline, self._pressed_n = now, 0.0
         # Older samples belong to the step before.
         recent = list(self._forces)[-self._mean_count :]
         self._forces.clear()
@@ -66,7 +75,9 @@ class ContactMonitor:
         )
         forces = np.array(self._forces)
         now = forces[-self._mean_count :].mean(axis=0)
-        self.force_n = float(np.linalg.norm(now - self._baseline))
+        baseline = now if self._baseline is None else self._baseline
+        self.force_n = float(np.linalg.norm(now - baseline))
+        more_n = self.force_n - self._pressed_n
         growth_n_s = 0.0
         span = self._mean_count + self._growth_count
         if len(forces) >= span:
@@ -75,9 +86,9 @@ class ContactMonitor:
             growth_n_s = float(np.linalg.norm(now - before)) / elapsed_s
         words = f"{lag_m * 1e3:.1f} mm behind the target, {self.force_n:.0f} N since the start"
         # Written so that a value that is not a number counts as contact.
-        if not lag_m <= config.blocked_lag_m or not self.force_n <= config.contact_force_n:
+        if not lag_m <= config.blocked_lag_m or not more_n <= config.contact_force_n:
             return words
-        grown = self.force_n > _GROWING_SHARE * config.contact_force_n
+        grown = more_n > _GROWING_SHARE * config.contact_force_n
         if grown and not growth_n_s <= config.contact_force_rate_n_s:
             return f"{words}, growing by {growth_n_s:.0f} N/s"
         return ""

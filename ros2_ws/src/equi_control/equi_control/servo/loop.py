@@ -53,6 +53,8 @@ _LEAST_SPEED_SHARE = 0.05
 _SPEED_SHARE_STEP = 0.03
 # An arm further behind its commanded pose than smoothing explains is slowed by the controller.
 _FAR_BEHIND_M = 0.045
+# Contact is looked for until this long after the stream has ended.
+_AFTER_STREAM_S = 0.5
 # A blocked arm that still presses is taken back in steps of this.
 _RELIEF_STEP_M = 1e-3
 
@@ -115,6 +117,7 @@ class _ServoLoop:
         self._contacts = 0
         self._relief_m = 0.0
         self._pressed_at = np.eye(4)
+        self._under_way_s = -math.inf
         self._speed_share = 1.0
         self._contact = ContactMonitor(config, self._period_s)
         self._take_over_refusals = 0
@@ -307,7 +310,11 @@ class _ServoLoop:
         if self._blocked:
             self._relieve(streamer, reading)
             return True
-        if streamer.trajectory.finished:
+        now_s = time.monotonic()
+        if not streamer.trajectory.finished:
+            self._under_way_s = now_s
+        # The arm comes to rest later than the stream: smoothing, lag, a slow slider.
+        if now_s - self._under_way_s > _AFTER_STREAM_S:
             return True
         contact = self._contact.contact(reading)
         if not contact:
