@@ -95,10 +95,9 @@ class Connection:
             except OSError:
                 self.close()
                 return
-        while self._incoming and self._incoming[0][0] <= now and self.session is not None:
+        # What a client sent before it lost its connection is not read any more.
+        while self.is_open and self._incoming and self._incoming[0][0] <= now:
             self._deliver(self._incoming.popleft()[1])
-            if not self.is_open:
-                return
 
     def _deliver(self, data: bytes) -> None:
         try:
