@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import functools
 import inspect
 import math
 import textwrap
@@ -62,19 +61,26 @@ def setting(
     return dataclasses.field(default=default, metadata={_KEY: info})
 
 
-@functools.cache
 def setting_infos(kind: type) -> Mapping[str, SettingInfo]:
     """Every field of a dataclass by name, with its description; inherited ones too."""
+    if kind not in _KNOWN:
+        _KNOWN[kind] = MappingProxyType(_read_infos(kind))
+    return _KNOWN[kind]
+
+
+_KNOWN: dict[type, Mapping[str, SettingInfo]] = {}
+
+
+def _read_infos(kind: Any) -> dict[str, SettingInfo]:
     texts: dict[str, str] = {}
     for owner in reversed(kind.__mro__):
-        if dataclasses.is_dataclass(owner):
-            texts |= _field_docstrings(owner)
+        texts |= _field_docstrings(owner) if dataclasses.is_dataclass(owner) else {}
     found = {}
     for spec in dataclasses.fields(kind):
         given = spec.metadata.get(_KEY, SettingInfo(""))
         words = given.description or texts.get(spec.name) or _words_of(spec.name)
         found[spec.name] = dataclasses.replace(given, description=_with_unit(words, spec.name))
-    return MappingProxyType(found)
+    return found
 
 
 def out_of_range(settings: Any) -> str:
@@ -104,7 +110,7 @@ def _unit_suffix(name: str) -> str:
     return max((end for end in _UNITS if name.endswith(end)), key=len, default="")
 
 
-def _field_docstrings(owner: type) -> dict[str, str]:
+def _field_docstrings(owner: Any) -> dict[str, str]:
     """The string below each field in the source of a class; none where there is no source."""
     try:
         body = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]

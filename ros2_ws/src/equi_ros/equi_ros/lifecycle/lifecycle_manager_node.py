@@ -83,7 +83,8 @@ class LifecycleManagerNode(Node):
         self._answer_timeout_s = self._settings.start_timeout_s
         self.failed = False
         self.is_finalized = False
-        self._change, self._get = {}, {}
+        self._change: dict[str, Any] = {}
+        self._get: dict[str, Any] = {}
         for name in self._plan.nodes:
             self._connect(name)
         # With a few messages of the past: a node may have refused before this one listened.

@@ -55,7 +55,7 @@ class TransitionRefused(RuntimeError):
     """A transition that cannot be made now; says why and what to do."""
 
 
-class ManagedNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
+class ManagedNode(LifecycleNodeMixin, Node):
     """Subclasses fill in the hooks; each may be a coroutine function.
 
     A hook refuses by raising `TransitionRefused` or one of `refusals`: the state stays as it was.
@@ -69,7 +69,8 @@ class ManagedNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         Node.__init__(self, name)
         # A group of its own: a transition that waits must not lock out the other callbacks.
         LifecycleNodeMixin.__init__(self, callback_group=ReentrantCallbackGroup())
-        self._service_change_state.callback = self._on_change_state
+        answer: Any = self._on_change_state
+        self._service_change_state.callback = answer
         self.refusal = ""
         """Why the last transition failed; empty if it succeeded."""
         self.failed = False
@@ -115,12 +116,12 @@ class ManagedNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     @property
     def is_active(self) -> bool:
         """Whether the node is active."""
-        return self.state_id == State.PRIMARY_STATE_ACTIVE
+        return bool(self.state_id == State.PRIMARY_STATE_ACTIVE)
 
     @property
     def is_finalized(self) -> bool:
         """Whether nothing more can happen: the process should end."""
-        return self.state_id == State.PRIMARY_STATE_FINALIZED
+        return bool(self.state_id == State.PRIMARY_STATE_FINALIZED)
 
     def _lifecycle_health(self) -> Health:
         level = DiagnosticStatus.ERROR if self.refusal else DiagnosticStatus.OK
@@ -198,9 +199,11 @@ class ManagedNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         """The callback of the transition state that the machine is in; never raises."""
         current = self.state_id
         verb = _VERBS.get(current, str(current))
+        callback: Any = self._callbacks[current]
+        refusals: tuple[type[Exception], ...] = (TransitionRefused, *self.refusals)
         try:
-            return await self._callbacks[current](before)
-        except (TransitionRefused, *self.refusals) as error:
+            return await callback(before)
+        except refusals as error:
             self.refusal = f"refused to {verb}: {error}"
             self.get_logger().error(self.refusal)
             if current == State.TRANSITION_STATE_CONFIGURING:
