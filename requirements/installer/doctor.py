@@ -101,6 +101,7 @@ def profile_of(layout: Layout, requested: str | None) -> Profile:
 def examine(layout: Layout, profile: Profile) -> Iterator[Check]:
     """Every check, from the machine up to the running system."""
     yield from machine(layout)
+    yield from left_behind(layout)
     yield from system_packages(layout, profile)
     environment = list(virtual_environment(layout))
     yield from environment
@@ -166,6 +167,28 @@ def machine(layout: Layout) -> Iterator[Check]:
         free_mb >= MIN_SHARED_MEMORY_MB,
         problem or f"{free_mb:.0f} MB free in {shared}",
         "mount a tmpfs there; in a container, start it with --shm-size=512m",
+    )
+
+
+def left_behind(layout: Layout) -> Iterator[Check]:
+    """Segments of killed nodes in /dev/shm; those of living ones are not counted."""
+    module = layout.root / "ros2_ws/src/equi_ros/equi_ros/stale_shared_memory.py"
+    if not module.is_file():
+        return
+    answer = subprocess.run(
+        [sys.executable, str(module)],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    # Named, not failed: the next node that starts removes them.
+    repair = f"python3 {module.relative_to(layout.root)} --remove"
+    yield Check(
+        "shared memory left by killed nodes",
+        answer.returncode in (0, 1),
+        answer.stdout.strip()[:200] or answer.stderr.strip()[-200:],
+        repair,
     )
 
 

@@ -103,10 +103,11 @@ def test_a_node_refuses_an_older_export_where_nobody_says_that_the_cell_is_simul
     repository_root: Path,
 ) -> None:
     """The nodes learn it from the cell file; what is not said is taken for a real cell."""
-    from equi_core.cell_file import CellFile, find_cell_file
+    from equi_core.cell_file import CellFile
 
     for cell, simulated in (("sim", True), ("lab", False)):
-        file = CellFile.load(find_cell_file(cell, repository_root))
+        cells = repository_root / "ros2_ws/src/equi_bringup/launch/cells"
+        file = CellFile.load(cells / f"{cell}.yaml")
         for node in ("depth_fusion", "policy"):
             assert file.parameters(node)["simulated"] is simulated
 

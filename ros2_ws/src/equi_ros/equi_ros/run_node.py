@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -16,6 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 from equi_ros.log_bridge import logging_to_ros
 from equi_ros.node_process import end_in_time
 from equi_ros.shutdown_signal import POLL_PERIOD_S, ShutdownSignal
+from equi_ros.stale_shared_memory import remove_stale
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -33,6 +34,9 @@ def initialized(
     rclpy's own handlers would end all communication before the block can clean up. `on_signal` is
     called when the first signal arrives.
     """
+    # What killed processes left behind would fill the memory that this one needs.
+    with suppress(OSError):
+        remove_stale()
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     shutdown = ShutdownSignal(on_signal)
     shutdown.listen()
@@ -66,9 +70,10 @@ def run_node(
         node: Node | None = None
         executor = SingleThreadedExecutor()
         try:
+            refused: tuple[type[Exception], ...] = (*refusals, ParameterException)
             try:
                 node = make()
-            except (*refusals, ParameterException) as error:
+            except refused as error:
                 rclpy.logging.get_logger(name).fatal(f"refused to start: {error}")
                 return EXIT_REFUSED
             executor.add_node(node)
