@@ -7,12 +7,12 @@ Knows no ROS: the node hands in how a parameter is declared and read.
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from equi_control.driver.config import DriverConfig
+from equi_control.real_address import is_loopback, refuse_loose_limits
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_core.cell_geometry import CellGeometry
@@ -59,7 +59,7 @@ def read_config(declare: Declare) -> tuple[DriverConfig, float]:
     limits = SafetyLimits(workspace=workspace, **_fields(declare, "limits.", SafetyLimits()))
     if contract_path:
         contract = PolicyContract.load(
-            Path(contract_path).expanduser(), allow_unsigned=_is_loopback(robot_ip)
+            Path(contract_path).expanduser(), allow_unsigned=is_loopback(robot_ip)
         )
         limits = limits.within_contract(contract.action, contract.workspace)
     template = LinkConfig(host=_ANY_HOST)
@@ -67,6 +67,8 @@ def read_config(declare: Declare) -> tuple[DriverConfig, float]:
     link = LinkConfig(robot_ip, geometry, **_fields(declare, "link.", template))
     servo = ServoConfig(link, limits, **_fields(declare, "servo.", ServoConfig(template)))
     driver = DriverConfig(servo, **_fields(declare, "", DriverConfig(ServoConfig(template))))
+    if robot_ip != _ANY_HOST:
+        refuse_loose_limits(driver)
     return driver, state_rate_hz
 
 
@@ -81,11 +83,3 @@ def _fields(declare: Declare, prefix: str, defaults: Any) -> dict[str, Any]:
             prefix + spec.name, getattr(defaults, spec.name), infos[spec.name]
         )
     return values
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether a host can only be an emulated robot on this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
