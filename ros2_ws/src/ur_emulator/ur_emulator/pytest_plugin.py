@@ -25,3 +25,10 @@ def ur5e_emulator() -> Iterator[EmulatorProcess]:
     """As `ur5_emulator`, with an e-Series controller (500 Hz)."""
     with EmulatorProcess(model="ur5e") as emulator:
         yield emulator
+
+
+@pytest.fixture(scope="module")
+def strict_ur5_emulator() -> Iterator[EmulatorProcess]:
+    """As `ur5_emulator`, with the strict profile: as unforgiving as a real arm."""
+    with EmulatorProcess(model="ur5", profile="strict") as emulator:
+        yield emulator
