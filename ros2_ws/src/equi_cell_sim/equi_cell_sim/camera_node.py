@@ -30,7 +30,7 @@ from equi_cell_sim.image_overlay import load_overlay
 from equi_cell_sim.scene_snapshot import SceneReader, SnapshotError
 from equi_core.camera_frames import DEPTH_SUFFIX, LINK_FROM_OPTICAL, LINK_SUFFIX
 from equi_ros import qos
-from equi_ros.parameters import declare_settings
+from equi_ros.parameters import declare, declare_settings
 from equi_ros.run_node import run_node
 from equi_ros.stamps import time_message
 from equi_ros.transforms import StaticFrames, transform_message
@@ -49,18 +49,24 @@ class CameraNode(Node):
         self._spec = self._read_spec()
         self._noise = declare_settings(self, NoiseSpec(), "noise.")
         self._timing = declare_settings(self, Timing(), read_only=False)
-        seed = int(self.declare_parameter("seed", 0).value)
+        seed = int(declare(self, "seed", 0, "seed of the noise"))
         wrong = declare_settings(self, Miscalibration(), "miscalibration.")
         true_pose = wrong.true_pose(self._spec.base_from_camera, self._spec.name)
         self._camera = DepthCamera(self._spec, self._noise, true_pose, seed)
-        overlay = str(self.declare_parameter("overlay", "").value)
+        overlay = str(declare(self, "overlay", "", "what the arm carries, such as board"))
         self._overlay = load_overlay(overlay, self._spec, true_pose) if overlay else None
         self._rng = np.random.default_rng([seed, 1, *self._spec.name.encode()])
-        self._scene = SceneReader(Path(str(self.declare_parameter("scene_file", "").value)))
-        self._ordered = bool(self.declare_parameter("ordered_cloud", False).value)
-        self._coloured = bool(self.declare_parameter("coloured_cloud", False).value)
-        self._frozen = bool(self.declare_parameter("frozen", False).value)
-        self._stamp_offset_s = self._number("stamp_offset_s", 0.0)
+        scene_file = declare(self, "scene_file", "", "shared file of the simulated scene")
+        self._scene = SceneReader(Path(str(scene_file)))
+        self._ordered = bool(declare(self, "ordered_cloud", False, "a point for every pixel"))
+        self._coloured = bool(declare(self, "coloured_cloud", False, "points with colour"))
+        self._frozen = bool(
+            declare(self, "frozen", False, "fault: nothing more is delivered", read_only=False)
+        )
+        wrong_clock = "fault: the clock is wrong by this much [s]"
+        self._stamp_offset_s = float(
+            declare(self, "stamp_offset_s", 0.0, wrong_clock, read_only=False)
+        )
         self._latency_s = self._timing.latency_s
         self._waiting: deque[tuple[float, int, DepthFrame]] = deque()
         self._last_stamp_ns = 0
@@ -70,11 +76,8 @@ class CameraNode(Node):
         self._connect()
         self.add_on_set_parameters_callback(self._on_parameters)
 
-    def _number(self, name: str, default: float) -> float:
-        return float(self.declare_parameter(name, default).value)
-
     def _read_spec(self) -> CameraSpec:
-        name = str(self.declare_parameter("camera", "cam_left").value)
+        name = str(declare(self, "camera", "cam_left", "name of the camera"))
         side = -1.0 if name.endswith("right") else 1.0
         default = CameraSpec(name, (0.60, side * 0.72, 0.62))
         return declare_settings(self, default, skip=("name",))

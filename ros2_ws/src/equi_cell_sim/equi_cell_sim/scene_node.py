@@ -21,6 +21,7 @@ from std_srvs.srv import Trigger
 from equi_cell_sim.ground_truth import GroundTruth
 from equi_cell_sim.scene_data import SceneDataError, read_state, scene_request
 from equi_ros import qos
+from equi_ros.parameters import declare
 from equi_ros.run_node import run_node
 from ur_emulator.client import EmulatorClient
 
@@ -30,8 +31,8 @@ class SceneNode(Node):
 
     def __init__(self) -> None:
         super().__init__("simulated_scene")
-        self._address = str(self.declare_parameter("robot_ip", "127.0.0.2").value)
-        task = str(self.declare_parameter("task", "block_picking").value)
+        self._address = str(declare(self, "robot_ip", "127.0.0.2", "address of the emulated robot"))
+        task = str(declare(self, "task", "block_picking", "task whose scenes are arranged"))
         self._tasks = {task: GroundTruth(task)}
         self._task = task
         self._episode: dict[str, object] = {}

@@ -185,7 +185,10 @@ class ManagedNode(LifecycleNodeMixin, Node):
     def _release(self, state: LifecycleState) -> Hook:
         async def release() -> None:
             if state.state_id == State.PRIMARY_STATE_ACTIVE:
-                await _finish(self.deactivate())
+                try:
+                    await _finish(self.deactivate())
+                except Exception as error:  # cleaning up stops everything, too
+                    self.get_logger().error(f"while deactivating: {error}")
             if state.state_id != State.PRIMARY_STATE_UNCONFIGURED or self.refusal:
                 await _finish(self.cleanup())
 
