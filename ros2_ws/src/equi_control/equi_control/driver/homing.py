@@ -48,6 +48,7 @@ class Homing:
             [home_x, home_y, home_z, self._config.home_yaw_rad],
             servo.link.geometry,
             servo.joint_limits,
+            yaw_range_rad=servo.limits.yaw_range_rad,
         )
         travel_z = max(z, home_z)
         self._contacts, self.blocked = 0, ""

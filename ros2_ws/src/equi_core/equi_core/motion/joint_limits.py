@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equi_core.cell_geometry import CellGeometry
-from equi_core.geometry import top_down_pose, yaw_of
+from equi_core.geometry import top_down_pose, wrap_angle_rad, yaw_of
 from equi_core.motion.arm_models import UR5, ArmModel
 from equi_core.motion.ur5_kinematics import (
     HOME_RAD,
@@ -171,8 +171,9 @@ def unwound_yaw(task_from_tcp: FloatArray, joints_rad: ArrayLike, geometry: Cell
     """
     joints = np.asarray(joints_rad, dtype=np.float64)
     yaw = float(yaw_of(task_from_tcp))
-    by_joints = joints[0] - joints[5] + _YAW_AT_ZERO_RAD
-    by_joints -= geometry.tool_yaw_rad + geometry.task_yaw_rad
+    # Mounting and task frame shift the zero; whole turns of that shift are no turns of the wrist.
+    shift = geometry.tool_yaw_rad + geometry.task_yaw_rad
+    by_joints = joints[0] - joints[5] + float(wrap_angle_rad(_YAW_AT_ZERO_RAD - shift))
     return yaw + 2 * math.pi * round((by_joints - yaw) / (2 * math.pi))
 
 
@@ -183,6 +184,7 @@ def folded_yaw(
     geometry: CellGeometry,
     limits: JointLimits,
     hysteresis_rad: float = 0.5,
+    yaw_range_rad: float = math.inf,
 ) -> float:
     """The target's yaw plus the multiple of pi that leaves wrist 3 most room.
 
@@ -195,6 +197,7 @@ def folded_yaw(
         geometry: the cell's task frame and TCP.
         limits: whose arm it is.
         hysteresis_rad: wrist 3 must gain this much, else the yaw nearest to the target's own stays.
+        yaw_range_rad: largest yaw to either side that may be commanded.
     """
     joints = np.asarray(joints_rad, dtype=np.float64)
     target = np.asarray(target_xyz_yaw, dtype=np.float64)
@@ -210,8 +213,13 @@ def folded_yaw(
     def wrist_rad(turns: int) -> float:
         return abs(base_rad + constant - (float(target[3]) + math.pi * turns))
 
-    best = min(range(-4, 5), key=wrist_rad)
-    plain = min((-4, -2, 0, 2, 4), key=wrist_rad)
+    allowed = [
+        turns for turns in range(-4, 5) if abs(float(target[3]) + math.pi * turns) <= yaw_range_rad
+    ]
+    if not allowed:
+        return float(target[3])
+    best = min(allowed, key=wrist_rad)
+    plain = min([turns for turns in allowed if turns % 2 == 0] or allowed, key=wrist_rad)
     chosen = best if wrist_rad(best) + hysteresis_rad < wrist_rad(plain) else plain
     return float(target[3]) + math.pi * chosen
 
