@@ -103,7 +103,7 @@ def test_nodes_come_up_in_order_and_the_death_of_one_brings_the_others_down(
     eye.signal_alone(signal.SIGKILL)
 
     assert manager.wait_for_exit(PATIENCE_S) == 1
-    assert "bringing every node down: eye died" in manager.output
+    assert "bringing every node down: eye died, or hangs" in manager.output
     assert arm.wait_for_exit(PATIENCE_S) == 0, "a finalized node ends"
     assert [line for line in arm.output.splitlines() if line.startswith("arm ")] == [
         "arm configure",

@@ -193,11 +193,17 @@ class LifecycleManagerNode(Node):
             self.get_logger().warning(f"{name} was deactivated; the other nodes stay as they are")
 
     def _on_liveliness(self, name: str, event: Any) -> None:
-        if event.alive_count == 0 and event.alive_count_change < 0 and name in self._states:
+        """A node has gone, or gave no sign of life.
+
+        The second is normal while it loads or compiles: only an active node must not be silent.
+        """
+        if event.alive_count > 0 or name not in self._states or self._going_down:
+            return
+        gone = event.not_alive_count == 0
+        if gone or self._states[name] == ACTIVE:
             self._states[name] = UNKNOWN
-            # A node that loads weights is silent for longer; the transition has a time of its own.
-            if not self._going_down and name != self._changing:
-                self._fail(f"{name} died, or gave no sign of life for {qos.HEARTBEAT_LEASE_S:g} s")
+            silent = f"gave no sign of life for {qos.HEARTBEAT_LEASE_S:g} s"
+            self._fail(f"{name} {'has ended' if gone else f'died, or hangs: it {silent}'}")
 
     def _on_log(self, message: Log) -> None:
         if message.level < _ERROR_LEVEL or not message.msg:
