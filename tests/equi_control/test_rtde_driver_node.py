@@ -180,6 +180,12 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
     assert not robot.probe.change_state("/rtde_driver", "activate", PATIENCE_S)
 
     # A reset while the button is down changes nothing.
+    nameless = ResetFault.Request()
+    nameless.acknowledged.value = FaultCode.EMERGENCY_STOP
+    answer = robot.probe.call(ResetFault, "/rtde_driver/reset_fault", nameless, PATIENCE_S)
+    assert not answer.success
+    assert "say who" in answer.message
+
     request = ResetFault.Request(operator_name="test")
     request.acknowledged.value = FaultCode.EMERGENCY_STOP
     answer = robot.probe.call(ResetFault, "/rtde_driver/reset_fault", request, PATIENCE_S)

@@ -238,6 +238,10 @@ class RtdeDriverNode(ManagedNode):
         self.get_logger().info(
             f"reset of fault {request.acknowledged.value} by '{request.operator_name}'"
         )
+        if not request.operator_name.strip():
+            response.message = "operator_name is empty; say who has looked at the robot"
+            response.state = DriverStateMsg(value=int(self.driver.state))
+            return response
         try:
             driver = self.driver
             driver.begin_reset(FaultCode(int(request.acknowledged.value)))
