@@ -76,8 +76,6 @@ class LifecycleManagerNode(Node):
         """Newest known state of each node, by its transition events and answers."""
         self._last_error: dict[str, str] = {}
         self._failure = ""
-        self._changing = ""
-        """Node whose transition is under way."""
         self._ready = False
         self._going_down = False
         self._answer_timeout_s = self._settings.start_timeout_s
@@ -124,9 +122,7 @@ class LifecycleManagerNode(Node):
         request = ChangeState.Request(transition=Transition(label=transition))
         timeout_s = _ANSWER_TIMEOUT_S if self._going_down else self._settings.transition_timeout_s
         self.get_logger().info(f"{node}: {transition}")
-        self._changing = node
         answer = await self._ask(self._change[node], request, timeout_s)
-        self._changing = ""
         return answer is not None and bool(answer.success)
 
     async def _ask(self, client: Any, request: Any, timeout_s: float) -> Any:
