@@ -326,11 +326,15 @@ class DepthFusionNode(ManagedNode):
         )
 
     def _publish_camera_frames(self) -> None:
-        """Where the cameras' links stand; the camera drivers publish the frames from there on."""
-        transforms = messages.camera_transforms(
-            self._calibrated.values(), self._stamp(), self._text("frame_prefix")
+        """Where the task frame is, and the cameras' links; their drivers publish the rest."""
+        stamp, prefix = self._stamp(), self._text("frame_prefix")
+        geometry = read_settings(self, CellGeometry(), prefix="geometry.")
+        self._static_frames.publish(
+            [
+                *messages.task_transform(geometry, stamp, prefix),
+                *messages.camera_transforms(self._calibrated.values(), stamp, prefix),
+            ]
         )
-        self._static_frames.publish(transforms)
 
     def _now_ns(self) -> int:
         return int(self.get_clock().now().nanoseconds)

@@ -17,6 +17,7 @@ from std_msgs.msg import Header
 
 from equi_core.calibration import CameraCalibration
 from equi_core.camera_frames import LINK_SUFFIX, base_from_camera_link, camera_of
+from equi_core.cell_geometry import CellGeometry
 from equi_core.observation.builder import FusedObservation, RobotPose
 from equi_perception.depth_image import DepthImage, PinholeInfo
 from equi_perception.freshness import Issue, StampedRobot, SyncStatus
@@ -160,6 +161,16 @@ def image_message(rgb: NDArray[np.uint8], stamp: Time) -> Image:
         step=3 * width,
         data=array.array("B", rgb.tobytes()),
     )
+
+
+def task_transform(
+    geometry: CellGeometry, stamp: Time, frame_prefix: str = ""
+) -> list[TransformStamped]:
+    """Where the task frame stands in base_link; none where it is base_link itself."""
+    if geometry.task_is_base_link:
+        return []
+    names = (frame_prefix + FRAME, frame_prefix + geometry.frame_id)
+    return [transform_message(*names, geometry.base_link_from_task, stamp)]
 
 
 def camera_transforms(
