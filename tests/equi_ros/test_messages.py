@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from equi_core.setting_fields import setting
 from equi_ros.stamps import nanoseconds, time_message
 
 pytestmark = pytest.mark.ros
@@ -102,6 +103,81 @@ def test_a_parameter_is_held_against_the_rules_of_the_dataclass(make_node: Any) 
 
     with pytest.raises(ValueError, match=r"max_age_s is -1\.0"):
         declare_settings(make_node("-p", "max_age_s:=-1.0"), Limits())
+
+
+@dataclass(frozen=True)
+class Ranged:
+    speed_m_s: float = setting(0.2, low=0.0, high=1.0)
+    """How fast it may go."""
+    names: tuple[str, ...] = setting((), "who takes part")
+    low_m: float = 0.1
+    high_m: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not self.low_m < self.high_m:
+            raise ValueError(f"low_m {self.low_m} must lie below high_m {self.high_m}")
+
+
+def test_a_described_parameter_tells_its_unit_and_range(make_node: Any) -> None:
+    from equi_ros.parameters import declare_settings
+
+    node = make_node("-p", "names:=[left, right]")
+    assert declare_settings(node, Ranged()).names == ("left", "right")
+    speed = node.describe_parameter("speed_m_s")
+    assert speed.description == "How fast it may go. [m/s]"
+    assert speed.read_only
+    (allowed,) = speed.floating_point_range
+    assert (allowed.from_value, allowed.to_value) == (0.0, 1.0)
+
+
+def test_a_list_without_members_is_an_empty_tuple(make_node: Any) -> None:
+    from equi_ros.parameters import declare_settings
+
+    assert declare_settings(make_node(), Ranged()).names == ()
+
+
+@pytest.mark.parametrize("value", ["2.0", ".nan", "fast"])
+def test_a_value_out_of_range_or_of_another_type_is_refused_at_the_start(
+    make_node: Any, value: str
+) -> None:
+    from rclpy.exceptions import ParameterException
+
+    from equi_ros.parameters import declare_settings
+
+    with pytest.raises(ParameterException, match="speed_m_s"):
+        declare_settings(make_node("-p", f"speed_m_s:={value}"), Ranged())
+
+
+def test_a_change_that_the_dataclass_would_refuse_is_refused_with_its_own_words(
+    make_node: Any,
+) -> None:
+    from rclpy.parameter import Parameter
+
+    from equi_ros.parameters import declare_settings, read_settings
+
+    node = make_node()
+    declare_settings(node, Ranged(), "box.", read_only=False)
+
+    def change(name: str, value: float) -> Any:
+        return node.set_parameters([Parameter(f"box.{name}", value=value)])[0]
+
+    refused = change("low_m", 0.4)
+    assert (refused.successful, refused.reason) == (False, "low_m 0.4 must lie below high_m 0.3")
+    assert not change("speed_m_s", 3.0).successful
+    assert change("low_m", 0.2).successful
+    assert read_settings(node, Ranged(), "box.").low_m == 0.2
+
+
+def test_a_read_only_parameter_cannot_be_changed(make_node: Any) -> None:
+    from rclpy.parameter import Parameter
+
+    from equi_ros.parameters import declare_settings
+
+    node = make_node()
+    declare_settings(node, Ranged())
+    (refused,) = node.set_parameters([Parameter("low_m", value=0.2)])
+    assert not refused.successful
+    assert "read-only" in refused.reason
 
 
 def test_a_background_node_receives_while_other_work_goes_on(ros_domain_id: int) -> None:
