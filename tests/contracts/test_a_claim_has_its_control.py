@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Law: what is said to be learned from reward is shown beside imitation alone and zero reward."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from equi_rl.results.robot_experiments import CONTROLLED_TASKS, SEEDS, reward_runs
+
+CONTROLS = {"zero reward": "reward scale 0", "imitation alone": "teacher successes"}
+"""What the published curves call them."""
+
+
+def missing_controls(rows: Iterable[Mapping[str, str]]) -> set[tuple[str, str, str]]:
+    """(task, seed, control) that published runs of the preset `reward` lack."""
+    published = [row for row in rows if row["preset"] == "reward"]
+    found = {
+        (row["task"], row["seed"], name)
+        for row in published
+        for name, words in CONTROLS.items()
+        if words in row["overrides"]
+    }
+    return {
+        (row["task"], row["seed"], name)
+        for row in published
+        if not row["overrides"] and row["task"] in CONTROLLED_TASKS
+        for name in CONTROLS
+    } - found
+
+
+def test_the_published_curves_show_no_reward_without_its_controls(repository_root: Path) -> None:
+    with open(repository_root / "training/docs/robot_curves.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows
+    assert missing_controls(rows) == set()
+
+
+def test_a_claim_without_its_control_would_be_found() -> None:
+    claim = {"task": "block_pushing", "preset": "reward", "overrides": "", "seed": "0"}
+    control = {**claim, "overrides": "asymmetric reward scale 0"}
+    assert missing_controls([claim, control]) == {("block_pushing", "0", "imitation alone")}
+
+
+def test_the_sweep_trains_every_control_with_the_claims_own_seeds() -> None:
+    names = {name for name, _ in reward_runs()}
+    for task in CONTROLLED_TASKS:
+        for seed in SEEDS:
+            for variant in ("as_it_is", "zero_reward", "own_successes"):
+                assert f"{task}/equi-rsac/{variant}/seed-{seed}" in names
+
+
+def test_shipped_policies_that_saw_no_reward_say_so(repository_root: Path) -> None:
+    for card in sorted((repository_root / "models").glob("*/MODEL_CARD.md")):
+        text = card.read_text()
+        if ", ship, " in text:
+            assert "No reward was used" in text, card
