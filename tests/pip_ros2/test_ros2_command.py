@@ -50,6 +50,20 @@ def test_an_unknown_command_is_refused_with_the_known_ones(call_ros2) -> None:
     assert "unknown command 'tpic'" in answer.stderr
 
 
+def test_the_table_in_the_readme_is_that_of_the_parsers(repository_root) -> None:
+    from pip_ros2_cli.command_table import BEGIN, END, command_table
+
+    text = (repository_root / "ros2_ws" / "pip_ros2" / "README.md").read_text()
+    written = text.partition(BEGIN)[2].partition(END)[0].strip()
+    assert written == command_table(), "run python -m pip_ros2_cli.command_table"
+
+
+def test_a_launch_argument_without_a_value_is_malformed_as_in_ros(call_ros2) -> None:
+    answer = call_ros2("launch", "pip_ros2_demo", "pair.launch.py", "text:=")
+    assert answer.returncode == 1
+    assert "malformed launch argument 'text:=', expected format '<name>:=<value>'" in answer.stderr
+
+
 def test_packages_prefixes_and_executables_are_listed(call_ros2, demo_prefix) -> None:
     assert "pip_ros2_demo" in call_ros2("pkg", "list").stdout.split()
     assert call_ros2("pkg", "prefix", "pip_ros2_demo").stdout == f"{demo_prefix}\n"

@@ -37,8 +37,6 @@ __getattr__ = refuse_missing_names(
     (
         "AppendEnvironmentVariable",
         "ExecuteLocal",
-        "ForEach",
-        "ForLoop",
         "OpaqueCoroutine",
         "PopEnvironment",
         "PopLaunchConfigurations",

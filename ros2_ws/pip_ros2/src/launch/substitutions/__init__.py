@@ -36,8 +36,6 @@ __getattr__ = refuse_missing_names(
         "EqualsSubstitution",
         "FileContent",
         "FindExecutable",
-        "ForEachVar",
-        "ForLoopIndex",
         "IfElseSubstitution",
         "LaunchLogDir",
         "LocalSubstitution",

@@ -125,7 +125,7 @@ def _parsed(words: list[str]) -> dict[str, str]:
     arguments = {}
     for word in words:
         name, separator, value = word.partition(":=")
-        if not separator or not name:
+        if not separator or not name or not value:
             raise CommandError(
                 f"malformed launch argument '{word}', expected format '<name>:=<value>'"
             )
