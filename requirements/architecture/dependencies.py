@@ -63,8 +63,8 @@ LIBRARIES = {
 # Declared although nothing imports it: what is started as a process, or loaded by another library.
 NOT_IMPORTED = {
     "equi_bringup": {
-        *("equi_calibration", "equi_cell_sim", "equi_control", "equi_evaluation"),
-        *("equi_models", "equi_perception", "equi_policy", "ur_emulator"),
+        *("equi_calibration", "equi_cell_sim", "equi_control", "equi_description"),
+        *("equi_evaluation", "equi_models", "equi_perception", "equi_policy", "ur_emulator"),
     },
     "equi_rl": {"python3-tensorboard-pip", "tensorboard"},  # torch.utils.tensorboard
 }

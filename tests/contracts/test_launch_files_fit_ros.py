@@ -296,6 +296,7 @@ CELL = [
     "equi_cell_sim/camera_node",
     "equi_cell_sim/scene_node",
 ]
+DESCRIPTION = ["equi_description/robot_state_publisher"]
 ROBOT_SIDE = [
     "equi_control/rtde_driver_node",
     "equi_perception/depth_fusion_node",
@@ -308,13 +309,83 @@ def test_the_simulated_system_starts_the_cell_waits_for_it_and_then_starts_the_r
     assert started("sim2real.launch.py", model=model) == [
         *CELL,
         "wait_for_the_cell",
+        *DESCRIPTION,
         *ROBOT_SIDE,
         MANAGER,
     ]
 
 
 def test_the_real_system_is_the_robot_side_alone(model):
-    assert started("sim2real.launch.py", model=model, sim="false") == [*ROBOT_SIDE, MANAGER]
+    assert started("sim2real.launch.py", model=model, sim="false") == [
+        *DESCRIPTION,
+        *ROBOT_SIDE,
+        MANAGER,
+    ]
+
+
+def test_the_cameras_of_a_real_cell_are_started_when_wanted(model, tmp_path):
+    text = (REPOSITORY / "launch/cells/lab.yaml").read_text()
+    cell = tmp_path / "mine.yaml"
+    cell.write_text(text.replace('serial: ""', 'serial: "831612073525"'))
+    names = started(
+        "sim2real.launch.py", model=model, sim="false", cell=str(cell), cameras="realsense"
+    )
+    assert names[:2] == ["realsense2_camera/realsense2_camera_node"] * 2
+
+
+def test_cameras_without_a_serial_and_cameras_of_the_simulated_cell_are_refused(model):
+    with pytest.raises(ArgumentError, match=r"cell\.cam_left\.serial"):
+        started("sim2real.launch.py", model=model, sim="false", cameras="realsense")
+    with pytest.raises(ArgumentError, match="for a real cell"):
+        started("sim2real.launch.py", model=model, cameras="realsense")
+
+
+def test_the_view_brings_the_next_step_as_a_marker(model):
+    assert started("description.launch.py", view="true") == [
+        *DESCRIPTION,
+        "equi_description/motion_marker_node",
+    ]
+
+
+def namespaces(name: str, monkeypatch, **configurations: str) -> dict[str, str]:
+    """Namespace of every node of a launch file; what handlers start comes after the scope."""
+    monkeypatch.setattr(ExecuteProcess, "execute", lambda self, context: None, raising=False)
+    context = LaunchContext()
+    context.launch_configurations.update(configurations)
+    source = PythonLaunchDescriptionSource(str(REPOSITORY / "launch" / name))
+    inner = [
+        item
+        for entity in source.get_launch_description(context).entities
+        for item in entity.visit(context) or []
+    ]
+    context.launch_configurations.pop("ros_namespace", None)
+    found = {}
+    for node in (process for item in inner for process in processes(item, context)):
+        if isinstance(node, Node):
+            node.execute(context)
+            found[node.node_name] = node.expanded_node_namespace
+    return found
+
+
+def test_all_nodes_are_in_the_namespace_that_was_pushed_around_the_include(model, monkeypatch):
+    pushed = namespaces(
+        "sim2real.launch.py", monkeypatch, model=model, episodes="1", ros_namespace="/hall"
+    )
+    assert len(pushed) == 9
+    assert set(pushed.values()) == {"/hall"}
+
+
+@pytest.mark.parametrize(
+    ("pushed", "given", "namespace"),
+    [("", "left", "/left"), ("/hall", "left", "/hall/left"), ("/hall", "/left", "/left")],
+)
+def test_all_nodes_are_in_the_namespace_of_the_argument(
+    pushed, given, namespace, model, monkeypatch
+):
+    found = namespaces(
+        "sim2real.launch.py", monkeypatch, model=model, namespace=given, ros_namespace=pushed
+    )
+    assert set(found.values()) == {namespace}
 
 
 def test_episodes_bring_the_evaluator_and_view_brings_rviz(model):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ament_index_python.packages import get_package_share_directory
+from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from launch import LaunchContext, LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
@@ -66,6 +66,15 @@ def describe(
 def share_file(*parts: str) -> Path:
     """An installed file of this package."""
     return Path(get_package_share_directory("equi_bringup"), *parts)
+
+
+def package_is_installed(package: str) -> bool:
+    """Whether ROS knows a package."""
+    try:
+        get_package_share_directory(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 class CellLaunch:

@@ -56,6 +56,7 @@ def start(launch):
     common = {"model": policy.folder, "autostart": "false"}
     calibration = {name: value(name) for name in ("calibration", "ignore_calibration")}
     robot_side = [
+        launch.include("description", view=value("view")),
         launch.include("control", **common),
         launch.include("perception", **calibration, **common),
         launch.include("policy", driven_by=policy.driven_by, seed=value("seed"), **common),
