@@ -63,7 +63,8 @@ def _build_inputs(package: Path) -> Iterator[str | Path]:
 def editable_projects(layout: Layout, profile: Profile, ros_prefix: Path | None) -> list[Path]:
     """Our projects that plain Python should find without a sourced workspace."""
     source = layout.workspace / "src"
-    projects = [source / "equi_core", source / "ur_emulator", layout.root / "calibration"]
+    ros_free = ("equi_core", "ur_emulator", "equi_control")  # the last one for equi-conformance
+    projects = [*(source / name for name in ros_free), layout.root / "calibration"]
     if profile is Profile.FULL:
         projects.append(layout.root / "training")
     if ros_prefix is None:

@@ -139,17 +139,23 @@ def test_an_emulator_fitted_to_a_file_behaves_like_the_robot_that_was_measured(t
             assert abs(again - second) > allowed, f"{what}: {again} could be {second}"
 
 
-def test_a_robot_that_is_not_ready_is_left_alone_with_the_reason(tmp_path):
+def test_a_robot_that_is_not_ready_is_left_alone_and_old_data_are_kept(tmp_path):
     with EmulatorProcess() as robot:
         before = robot.api.status()["actual_q"]
+        precious = tmp_path / "robot.json"
+        precious.write_text("measured before")
+        taken = run_kit(robot.address, precious)
         robot.api.request("protective_stop")
-        ran = run_kit(robot.address, tmp_path / "a.json")
+        stopped = run_kit(robot.address, tmp_path / "a.json")
         assert robot.api.status()["actual_q"] == before
-    assert ran.returncode == 1
-    assert "safety status bits" in ran.stderr
+    assert (taken.returncode, stopped.returncode) == (1, 1)
+    assert "nothing is overwritten" in taken.stderr
+    assert precious.read_text() == "measured before"
+    assert "safety status bits" in stopped.stderr
     assert not (tmp_path / "a.json").exists()
 
 
+@pytest.mark.slow
 def test_an_anomaly_stops_the_arm_and_keeps_what_was_measured(tmp_path):
     path = tmp_path / "robot.json"
     with EmulatorProcess() as robot:
@@ -172,13 +178,3 @@ def test_an_anomaly_stops_the_arm_and_keeps_what_was_measured(tmp_path):
     assert kept.tracking is None
     log = path.with_suffix(".log.jsonl").read_text().splitlines()
     assert json.loads(log[-1])["step"] == "aborted"
-
-
-def test_nothing_that_was_measured_is_overwritten(tmp_path):
-    path = tmp_path / "robot.json"
-    path.write_text("precious")
-    with EmulatorProcess() as robot:
-        ran = run_kit(robot.address, path)
-    assert ran.returncode == 1
-    assert "nothing is overwritten" in ran.stderr
-    assert path.read_text() == "precious"
