@@ -2,7 +2,8 @@
 """Link lengths, speeds and sizes of the UR models, and the factory calibration of one robot.
 
 Lengths: UR's article "DH parameters for calculations of kinematics and dynamics". Speeds: the data
-sheets, not checked. Radii: primitive shapes of UR's ROS description, scaled by the upper arm for other models.
+sheets, not checked (nor are the lengths of the UR16e). Radii: primitive shapes of UR's ROS
+description, scaled by the upper arm for other models.
 The numbers stand here on purpose, not in a package that drivers use: an emulator that takes them
 from the driver agrees with the driver's mistakes.
 """
