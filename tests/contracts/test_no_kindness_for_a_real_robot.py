@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from equi_core.calibration import ANY_SERIAL, CalibrationRefusedError, CellCalibration
-from equi_core.cell_ceilings import BOUNDS, loosened_too_far
 from equi_core.cell_file import CellFile, CellFileError
+from equi_core.files.cell_ceilings import BOUNDS, loosened_too_far
 
 CELLS = Path(__file__).resolve().parents[2] / "ros2_ws/src/equi_bringup/launch/cells"
 

@@ -15,7 +15,7 @@ import pytest
 from families import wait_until
 from rich.console import Console
 
-from equi_core.scene_layout import LayoutError
+from equi_core.files.scene_layout import LayoutError
 from equi_evaluation.episode_monitor import EpisodeMonitor
 from equi_evaluation.evaluate_options import parse
 from equi_evaluation.evaluation_loop import (

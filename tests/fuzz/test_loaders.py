@@ -115,7 +115,7 @@ def test_the_cell_file(fuzz, repository_root, tmp_path, cell):
     head = path.read_bytes().split(b"\nequi_calibrate:")[0] + b"\n"
 
     def within_bounds(file: CellFile) -> bool:
-        from equi_core.cell_ceilings import loosened_too_far
+        from equi_core.files.cell_ceilings import loosened_too_far
 
         flat = {node: file.parameters(node) for node in file.blocks}
         return not list(loosened_too_far(flat, simulated=file.simulated))
@@ -322,7 +322,7 @@ def test_point_clouds_off_the_wire(capsys):
 
 def test_text_of_any_kind(capsys):
     """JSON and YAML of any characters: data or PlainDataError, nothing else."""
-    from equi_core.plain_data import PlainDataError, parse_json, parse_yaml
+    from equi_core.files.plain_data import PlainDataError, parse_json, parse_yaml
 
     tally = Tally()
 

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from equi_calibration.board.board import BoardSpec
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.errors import DatasetError, ForeignImagesError
-from equi_core.array_file import ArrayFileError, read_arrays
-from equi_core.plain_data import PlainDataError, read_json
+from equi_core.files.array_file import ArrayFileError, read_arrays
+from equi_core.files.plain_data import PlainDataError, read_json
 
 FloatArray = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from equi_calibration.board.intrinsics import Intrinsics
 from equi_calibration.errors import DatasetError
 from equi_calibration.solve.accuracy import radius_95
-from equi_core.plain_data import PlainDataError, read_json
+from equi_core.files.plain_data import PlainDataError, read_json
 
 FloatArray = NDArray[np.float64]
 

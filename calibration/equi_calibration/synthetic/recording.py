@@ -16,7 +16,7 @@ from equi_calibration.collect.poses import plan_poses
 from equi_calibration.collect.session import Progress, add_scene, collect_dataset
 from equi_calibration.errors import DatasetError
 from equi_calibration.synthetic.cell import GroundTruth, Imperfections, SimulatedCell
-from equi_core.plain_data import PlainDataError, read_json
+from equi_core.files.plain_data import PlainDataError, read_json
 
 FloatArray = NDArray[np.float64]
 

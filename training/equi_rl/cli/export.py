@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from equi_core.scene_layout import FILE_NAME
+from equi_core.files.scene_layout import FILE_NAME
 from equi_core.scene_seeds import TEST_SEED
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.envs import TASKS

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_core.array_file import ArrayFileError, read_arrays
 from equi_core.contract import ContractError, PolicyContract
-from equi_core.plain_data import PlainDataError, parse_json
+from equi_core.files.array_file import ArrayFileError, read_arrays
+from equi_core.files.plain_data import PlainDataError, parse_json
 from equi_rl.data.atomic_file import atomic_file
 from equi_rl.data.episode import pack_depth, unpack_depth
 from equi_rl.envs import HiddenPropertyEnv

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_core.array_file import read_arrays
+from equi_core.files.array_file import read_arrays
 from equi_rl.data.atomic_file import atomic_file
 from equi_rl.data.episode import Episode, ReplayError
 

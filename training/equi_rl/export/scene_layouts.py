@@ -11,7 +11,13 @@ import sys
 from pathlib import Path
 
 from equi_core.contract import PolicyContract
-from equi_core.scene_layout import FILE_NAME, LayoutObject, SceneLayout, SceneLayouts, layouts_of
+from equi_core.files.scene_layout import (
+    FILE_NAME,
+    LayoutObject,
+    SceneLayout,
+    SceneLayouts,
+    layouts_of,
+)
 from equi_core.scene_seeds import TEST_SEED
 from equi_rl.envs import make_env
 

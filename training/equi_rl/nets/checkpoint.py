@@ -23,7 +23,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from equi_core.contract import ContractError, PolicyContract
-from equi_core.plain_data import PlainDataError, parse_json
+from equi_core.files.plain_data import PlainDataError, parse_json
 from equi_rl.data.atomic_file import write_atomically
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.networks import Actor, Critic

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from equi_core.plain_data import PlainDataError, read_json
+from equi_core.files.plain_data import PlainDataError, read_json
 from equi_core.statistics import SuccessRate
 from equi_core.strict_fields import FieldError, read_fields
 from equi_rl.data.atomic_file import write_atomically

@@ -26,7 +26,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from equi_core.plain_data import PlainDataError, parse_json, read_json
+from equi_core.files.plain_data import PlainDataError, parse_json, read_json
 from equi_rl.data.atomic_file import NotWrittenError, write_atomically
 from equi_rl.training.code_version import code_version
 from equi_rl.training.renames import current_settings, flatten

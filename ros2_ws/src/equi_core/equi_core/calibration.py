@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Calibration files: where each camera of a cell is, how well that is known, and the verdict.
 
-One file per cell, `calibration/results/<cell>/calibration.yaml`. The calibration tool writes it,
+One file per cell, `~/.ros/equi/calibration/<cell>/calibration.yaml`. The calibration tool writes it,
 perception reads it. Reading is strict (unknown, missing, mistyped and out-of-range fields are
 refused by name), a digest detects hand edits, and `require_usable` refuses a calibration that
 failed, expired, or belongs to other cameras. All poses are of the camera's *optical* frame
@@ -25,7 +25,7 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from equi_core import geometry as geo
-from equi_core.plain_data import PlainDataError, read_yaml
+from equi_core.files.plain_data import PlainDataError, read_yaml
 from equi_core.strict_fields import FieldError, plain_fields, read_fields
 
 FORMAT_VERSION = 1

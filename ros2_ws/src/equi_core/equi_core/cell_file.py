@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equi_core.cell_ceilings import loosened_too_far
 from equi_core.cell_geometry import CellGeometry, GeometryRangeError
-from equi_core.plain_data import PlainDataError, read_yaml
+from equi_core.files.cell_ceilings import loosened_too_far
+from equi_core.files.plain_data import PlainDataError, read_yaml
 from equi_core.strict_fields import FieldError, read_fields
 
 NODES = (

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from equi_core.plain_data import PlainDataError, parse_json, read_text
+from equi_core.files.plain_data import PlainDataError, parse_json, read_text
 from equi_core.strict_fields import FieldError, plain_fields, read_fields
 
 _LOG = logging.getLogger(__name__)

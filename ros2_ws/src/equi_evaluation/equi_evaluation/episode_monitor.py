@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from equi_core.plain_data import PlainDataError, parse_json
+from equi_core.files.plain_data import PlainDataError, parse_json
 from equi_evaluation.protocol import FirstTry
 from equi_evaluation.results import EpisodeResult
 

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.status import Status
 
 from equi_core.contract import TASKS_WITH_GOAL, Workspace
-from equi_core.scene_layout import FILE_NAME as LAYOUTS_FILE
-from equi_core.scene_layout import LayoutError, SceneLayout, SceneLayouts
+from equi_core.files.scene_layout import FILE_NAME as LAYOUTS_FILE
+from equi_core.files.scene_layout import LayoutError, SceneLayout, SceneLayouts
 from equi_evaluation.episode_video import load_frames, write_video
 from equi_evaluation.evaluate_options import EvaluateOptions
 from equi_evaluation.operator_console import DONE, Operator, OperatorGone

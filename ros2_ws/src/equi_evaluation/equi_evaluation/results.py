@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from equi_core.plain_data import PlainDataError, parse_json, read_json
+from equi_core.files.plain_data import PlainDataError, parse_json, read_json
 from equi_core.strict_fields import FieldError, read_fields
 
 RESULTS_FILE = "results.jsonl"

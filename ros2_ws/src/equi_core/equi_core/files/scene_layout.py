@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from equi_core.contract import TASKS_WITH_GOAL, Workspace
-from equi_core.plain_data import PlainDataError, read_json
+from equi_core.files.plain_data import PlainDataError, read_json
 from equi_core.strict_fields import FieldError, plain_fields, read_fields
 
 FILE_NAME = "scenes.json"
