@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from equi_system_tests.faults import fault_case
-from equi_system_tests.faults.fault_case import MAX_ATTEMPTS, FaultResult, repeatable
+from equi_system_tests.faults.fault_case import MAX_ATTEMPTS, FaultResult, Robot, repeatable
 from equi_system_tests.faults.recording import Travel
 from equi_system_tests.faults.rig import RigError, StoppedTooSoonError
 
@@ -47,14 +47,14 @@ def row(*outcomes: FaultResult | Exception) -> Callable[[], FaultResult]:
     """Runs a row whose runs have these outcomes."""
     coming = iter(outcomes)
 
-    def run_once(arm: str) -> FaultResult:
+    def run_once(robot: Robot) -> FaultResult:
         outcome = next(coming)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     case = repeatable("row", run_once)
-    return lambda: case.run("kinematic")
+    return lambda: case.run(Robot())
 
 
 def test_a_row_that_passes_is_run_once_whatever_the_scheduler_does(stalls: Stalls) -> None:

@@ -3,7 +3,8 @@
 
 Each trial puts a block of steel somewhere in the workspace and commands steps of 50 mm towards it,
 as the policy does, until contact is noticed: from above, from the side, at any height below
-`near_surface_height_m`, from any distance. A protective stop is a failure. Force and lag are those of the emulated arm itself.
+`near_surface_height_m`, from any distance. A protective stop is a failure. Force and lag are those
+of the emulated arm itself.
 """
 
 from __future__ import annotations

@@ -27,6 +27,16 @@ EXCUSING_STALL_S = 0.05
 
 
 @dataclass(frozen=True)
+class Robot:
+    """The emulated robot that the rows run on."""
+
+    arm: str = "kinematic"
+    """`kinematic` or `physics`."""
+    profile: str = "lenient"
+    """`lenient` or `strict`."""
+
+
+@dataclass(frozen=True)
 class FaultResult:
     """One row of the report."""
 
@@ -51,17 +61,21 @@ class FaultCase:
     """One row of the table before it is run."""
 
     name: str
-    run: Callable[[str], FaultResult]
-    """Runs the row on a fresh robot with the arm of that kind: `kinematic` or `physics`."""
+    run: Callable[[Robot], FaultResult]
+    """Runs the row on a fresh robot of that kind."""
+    strict_only: bool = False
+    """Whether a lenient robot cannot show the fault."""
 
 
-def repeatable(name: str, run_once: Callable[[str], FaultResult]) -> FaultCase:
+def repeatable(
+    name: str, run_once: Callable[[Robot], FaultResult], *, strict_only: bool = False
+) -> FaultCase:
     """A row that is run again if it failed during a scheduler stall."""
 
-    def run(arm: str) -> FaultResult:
+    def run(robot: Robot) -> FaultResult:
         discarded: tuple[str, ...] = ()
         while True:
-            result, error, longest_ms = _monitored(run_once, arm)
+            result, error, longest_ms = _monitored(run_once, robot)
             if result is not None and result.passed:
                 break
             excused = longest_ms > EXCUSING_STALL_S * 1e3 or isinstance(error, StoppedTooSoonError)
@@ -74,29 +88,31 @@ def repeatable(name: str, run_once: Callable[[str], FaultResult]) -> FaultCase:
             raise RigError(f"{error}, attempt {len(discarded) + 1}") from error
         return dataclasses.replace(result, discarded=discarded)
 
-    return FaultCase(name, run)
+    return FaultCase(name, run, strict_only)
 
 
-def on_a_rig(name: str, run_once: Callable[[Rig], FaultResult]) -> FaultCase:
+def on_a_rig(
+    name: str, run_once: Callable[[Rig], FaultResult], *, strict_only: bool = False
+) -> FaultCase:
     """A row that needs a robot with a driver on it, at home and in an episode."""
 
-    def run(arm: str) -> FaultResult:
-        with Rig(arm=arm) as rig:
+    def run(robot: Robot) -> FaultResult:
+        with Rig(arm=robot.arm, profile=robot.profile) as rig:
             rig.take_over()
             return run_once(rig)
 
-    return repeatable(name, run)
+    return repeatable(name, run, strict_only=strict_only)
 
 
 def _monitored(
-    run_once: Callable[[str], FaultResult], arm: str
+    run_once: Callable[[Robot], FaultResult], robot: Robot
 ) -> tuple[FaultResult | None, RigError | None, float]:
     """Result or error of a run, and the longest scheduler stall meanwhile [ms]."""
     with StallMonitor(EXCUSING_STALL_S) as stalls:
         stalls.begin()
         result, error = None, None
         try:
-            result = run_once(arm)
+            result = run_once(robot)
         except RigError as failure:
             error = failure
         return result, error, stalls.finish().worst_ms

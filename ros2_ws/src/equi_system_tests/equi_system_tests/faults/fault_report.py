@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from equi_system_tests.faults.fault_case import FaultResult
+from equi_system_tests.faults.fault_case import FaultResult, Robot
 from equi_system_tests.faults.fault_table import CASES
 from equi_system_tests.faults.rig import RigError
 
@@ -23,12 +23,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(stderr=True)
     results: list[FaultResult] = []
     failures: list[str] = []
+    robot = Robot(parsed.arm, parsed.profile)
     for case in CASES:
         if parsed.only and parsed.only not in case.name:
             continue
+        if case.strict_only and robot.profile != "strict":
+            continue
         console.print(f"injecting: {case.name} ...")
         try:
-            results.append(case.run(parsed.arm))
+            results.append(case.run(robot))
         except (RigError, RuntimeError, ValueError) as error:
             failures.append(f"{case.name}: {error}")
     console.print(_table(results))
@@ -80,6 +83,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--only", help="run the faults whose name contains this")
     parser.add_argument("--arm", choices=("kinematic", "physics"), default="kinematic")
+    parser.add_argument(
+        "--profile",
+        choices=("lenient", "strict"),
+        default="lenient",
+        help="how strictly the emulated robot behaves; some rows need the strict one",
+    )
     return parser
 
 

@@ -7,6 +7,7 @@ how far the arm moved by itself after the reset, with the arm moved in freedrive
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 
@@ -14,8 +15,9 @@ import numpy as np
 
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import Outcome
-from equi_system_tests.faults.fault_case import FaultCase, FaultResult, on_a_rig, repeatable
-from equi_system_tests.faults.killed_driver import driver_killed
+from equi_system_tests.faults.fault_case import FaultCase, FaultResult, Robot, on_a_rig, repeatable
+from equi_system_tests.faults.killed_driver import driver_killed, driver_signalled
+from equi_system_tests.faults.operator_rows import OPERATOR_CASES
 from equi_system_tests.faults.recording import (
     keeps_caps,
     stream_metrics,
@@ -163,9 +165,9 @@ def _packages_lost(rig: Rig) -> FaultResult:
     )
 
 
-def _object_lost(arm: str) -> FaultResult:
-    with Rig(arm=arm) as rig:
-        if arm == "physics":
+def _object_lost(robot: Robot) -> FaultResult:
+    with Rig(arm=robot.arm, profile=robot.profile) as rig:
+        if robot.arm == "physics":
             x, y, _ = rig.config.home_position_m
             block = {"kind": "block", "position_m": [x, y, 0.025], "yaw_rad": 0.0, "movable": True}
             rig.emulator.api.request("set_scene", scene={"objects": [block]})
@@ -257,4 +259,6 @@ CASES: tuple[FaultCase, ...] = (
     driver_killed("servo process killed (SIGKILL)", ("servo",), 90.0),
     driver_killed("driver killed (SIGKILL)", ("driver",), 90.0),
     driver_killed("driver and servo killed (SIGKILL)", ("driver", "servo"), 90.0),
+    driver_signalled("driver hangs (SIGSTOP)", ("driver",), signal.SIGSTOP, 170.0),
+    *OPERATOR_CASES,
 )

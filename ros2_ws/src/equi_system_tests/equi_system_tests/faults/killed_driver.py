@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from equi_system_tests.faults.fault_case import FaultCase, FaultResult, repeatable
+from equi_system_tests.faults.fault_case import FaultCase, FaultResult, Robot, repeatable
 from equi_system_tests.faults.recording import travel_after
 from equi_system_tests.faults.rig import RigError, recording_of, wait_for_standstill
 from ur_emulator.launching import EmulatorProcess
@@ -24,9 +24,16 @@ _FAST_RAD_S = 0.25
 
 def driver_killed(name: str, victims: tuple[str, ...], most_mm: float) -> FaultCase:
     """SIGKILL of some of the driver's processes: `driver`, `servo`, or both."""
+    return driver_signalled(name, victims, signal.SIGKILL, most_mm)
 
-    def run(arm: str) -> FaultResult:
-        with EmulatorProcess(arm=arm) as emulator:
+
+def driver_signalled(
+    name: str, victims: tuple[str, ...], what: signal.Signals, most_mm: float
+) -> FaultCase:
+    """A signal to some of the driver's processes while the arm moves: killed, or made to hang."""
+
+    def run(robot: Robot) -> FaultResult:
+        with EmulatorProcess(arm=robot.arm, profile=robot.profile) as emulator:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "equi_system_tests.faults.driver_under_test"),
@@ -41,7 +48,7 @@ def driver_killed(name: str, victims: tuple[str, ...], most_mm: float) -> FaultC
                 _wait_until_fast(emulator)
                 instant_s = time.monotonic()
                 for victim in victims:
-                    os.kill(pids[victim], signal.SIGKILL)
+                    os.kill(pids[victim], what)
                 wait_for_standstill(emulator)
             finally:
                 process.kill()

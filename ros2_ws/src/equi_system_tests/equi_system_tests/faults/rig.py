@@ -211,6 +211,14 @@ class Rig:
         """Wait until the emulated arm itself is at rest for some time."""
         wait_for_standstill(self.emulator, self.driver.poll)
 
+    def wait_until_stopped(self) -> None:
+        """Wait until no program plays: then a person can move the arm."""
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while self.emulator.api.status()["runtime_state"] != "STOPPED":
+            if time.monotonic() > deadline_s:
+                raise RigError("the program never ended")
+            time.sleep(_POLL_PERIOD_S)
+
     def measured_m(self) -> NDArray[np.float64]:
         """TCP position that the controller measures, in base_link [m]."""
         x, y, z = self.emulator.api.status()["actual_tcp"][:3]
