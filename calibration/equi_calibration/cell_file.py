@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The cell's calibration settings: which cameras, which board, where it is held, and the limits.
 
-They are the block `equi_calibrate` of the cell file (`launch/cells/<cell>.yaml`); serial numbers,
+They are the block `equi_calibrate` of the cell file (equi_bringup's cells/<cell>.yaml, or one's own); serial numbers,
 cloud topics and tape-measured positions of the cameras come from its shared block `cell`. Reading
 is strict: an unknown, missing or senseless field is refused by its name.
 """

@@ -106,5 +106,6 @@ def test_a_realsense_is_chosen_by_its_serial_and_leaves_the_frames_to_perception
     assert parameters["serial_no"] == "_831612073525"
     assert parameters["pointcloud.enable"] is True
     assert parameters["publish_tf"] is False
-    with pytest.raises(ArgumentError, match=r"cell\.cam_left\.serial"):
-        realsense_parameters("cam_left", "")
+    for serial in ("", "any"):
+        with pytest.raises(ArgumentError, match=r"cell\.cam_left\.serial"):
+            realsense_parameters("cam_left", serial)

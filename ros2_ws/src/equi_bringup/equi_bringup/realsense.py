@@ -17,7 +17,7 @@ def realsense_parameters(camera: str, serial: str) -> dict[str, Any]:
     Raises:
         ArgumentError: without a serial number two cameras could be exchanged.
     """
-    if not serial:
+    if serial in ("", "any"):
         raise ArgumentError(
             f"cameras:=realsense needs the serial number of {camera} (on its label): "
             f"cell.{camera}.serial in the cell file"
