@@ -18,7 +18,7 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
     ],
     # Exact versions are pinned in requirements/ at the repository root.
-    install_requires=["equi_core", "equi_ros", "numpy"],
+    install_requires=["equi_core", "equi_ros"],
     extras_require={"test": ["pytest"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,

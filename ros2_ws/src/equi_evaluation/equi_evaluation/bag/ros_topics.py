@@ -27,6 +27,7 @@ from rclpy.qos import (
     ReliabilityPolicy,
 )
 from sensor_msgs.msg import CameraInfo, Image, JointState, PointCloud2
+from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from equi_evaluation.bag.metadata import UNLIMITED_NS, OfferedQos
@@ -62,6 +63,7 @@ ALWAYS = (
     RecordedTopic("joint_states", JointState, qos.JOINT_STATES, fast=True),
     RecordedTopic("tf", TFMessage, qos.RECORDED, fast=True),
     RecordedTopic("tf_static", TFMessage, _STATIC_FRAMES, latched=16),
+    RecordedTopic("robot_description", String, qos.LATCHED, latched=1),
     RecordedTopic("safety_status", SafetyStatus, qos.LATCHED, latched=1),
     RecordedTopic("perception_status", PerceptionStatus, qos.LATCHED, latched=1),
     RecordedTopic("diagnostics", DiagnosticArray, qos.RECORDED),
