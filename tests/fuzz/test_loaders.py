@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -330,7 +331,7 @@ def test_text_of_any_kind(capsys):
     @given(st.text(max_size=200))
     def check(text: str) -> None:
         for parse in (parse_json, parse_yaml):
-            run(tally, lambda parse=parse: parse(text), (PlainDataError,))
+            run(tally, partial(parse, text), (PlainDataError,))
 
     check()
     with capsys.disabled():

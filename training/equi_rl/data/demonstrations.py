@@ -182,7 +182,7 @@ def _require_arrays(path: Path, columns: dict[str, NDArray[np.generic]]) -> None
                 raise DemoError(f"{path}: {len(array)} values of '{name}', {episodes} episodes")
         elif array.dtype.kind == "f" and not np.isfinite(array).all():
             raise DemoError(f"{path}: array '{name}' holds a number that is not finite")
-    if (columns["length"].astype(np.int64) < 1).any():  # type: ignore[operator]
+    if (columns["length"].astype(np.int64) < 1).any():
         raise DemoError(f"{path}: an episode has no step")
 
 

@@ -72,7 +72,9 @@ class PublisherGuard:
             except MalformedMessage as error:
                 self._drop(subscription.topic_name, "malformed", f"dropped: {error}")
 
-        subscription = self._node.create_subscription(kind, topic, on_message, profile, raw=raw)
+        # rclpy takes callbacks with the message's information too; its type says otherwise.
+        callable_: Any = on_message
+        subscription = self._node.create_subscription(kind, topic, callable_, profile, raw=raw)
         self._expected[subscription.topic_name] = self._full_name(publisher)
         return subscription
 

@@ -10,7 +10,6 @@ Here all of them are a PlainDataError that says what is wrong, so that every loa
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,7 @@ def read_yaml(path: Path) -> Any:
     return parse_yaml(read_text(path))
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """Safe constructors only, no aliases, no name twice."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -86,7 +85,7 @@ class _Loader(yaml.SafeLoader):
             raise PlainDataError(f"uses an alias in line {mark.line + 1}; write the value out")
         return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         _require_distinct(names)
         return super().construct_mapping(node, deep=deep)
