@@ -66,6 +66,7 @@ NOT_IMPORTED = {
         *("equi_calibration", "equi_cell_sim", "equi_control", "equi_description"),
         *("equi_evaluation", "equi_models", "equi_perception", "equi_policy", "ur_emulator"),
     },
+    "ur_emulator": {"ur_rtde"},  # its tests talk to the emulator through it
     "equi_rl": {"python3-tensorboard-pip", "tensorboard"},  # torch.utils.tensorboard
 }
 EVERY_PACKAGE = {"python3-pytest", "pytest"}  # what `colcon test` runs

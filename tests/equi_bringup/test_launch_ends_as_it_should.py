@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""The launch as a user starts it, under whichever `ros2 launch` is installed: ROS's own or ours.
+
+Exit codes are the point: ROS's own launch forgives every process, so the launch files must not.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from families import ManagedProcess, ProcessFamily, wait_until
+from ros_origin import LAUNCH_IS_ROSS_OWN, PIP_ROS2_IS_INSTALLED
+
+START_S = 240.0
+"""Generous: a busy machine takes its time to start ten processes."""
+FRONT_DOOR = ("equi_policy", "sim2real.launch.py")
+
+
+@pytest.mark.skipif(not LAUNCH_IS_ROSS_OWN, reason="ROS's own launch is not installed")
+def test_this_is_ross_own_launch() -> None:
+    import launch_ros.actions
+
+    # The subset of pip_ros2 has neither, and says so.
+    assert hasattr(launch_ros.actions, "ComposableNodeContainer")
+    assert hasattr(launch_ros.actions, "SetParameter")
+
+
+@pytest.mark.skipif(LAUNCH_IS_ROSS_OWN, reason="ROS's own launch is installed")
+def test_this_is_the_launch_of_pip_ros2() -> None:
+    assert PIP_ROS2_IS_INSTALLED
+
+
+@pytest.mark.ros
+def test_the_front_door_shows_the_arguments_of_the_file_behind_it(ros2) -> None:
+    shown = ros2("launch", *FRONT_DOOR, "--show-args")
+    assert shown.wait_for_exit() == 0, shown.output
+    for name in ("task", "namespace", "frame_prefix", "cameras", "profile", "calibration"):
+        assert f"'{name}':" in shown.output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ("argument", "hint"),
+    [
+        ({"tsk": "block_picking"}, "task"),
+        ({"episodes": "many"}, "whole number"),
+        ({"model": "block_pikcing"}, "did you mean 'block_picking'"),
+        ({"cell": "labb"}, "did you mean 'lab'"),
+        ({"robot_ip": "192.168.1.10"}, "loopback"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_wrong_argument_fails_the_launch_before_anything_starts(
+    argument: dict[str, str], hint: str, ros_launch, processes: ProcessFamily
+) -> None:
+    launched = ros_launch(*FRONT_DOOR, **argument)
+    assert launched.wait_for_exit() == 1, launched.output
+    assert hint in launched.output
+    assert "process started" not in launched.output
+    assert processes.living() == {}
+
+
+def start(ros_launch, address: str, **arguments: object) -> ManagedProcess:
+    return ros_launch(*FRONT_DOOR, robot_ip=address, **arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_two_episodes_end_the_launch_with_success(
+    ros_launch, processes: ProcessFamily, loopback_address: str, tmp_path: Path
+) -> None:
+    launched = start(
+        ros_launch, loopback_address, episodes=2, balanced="false", output=tmp_path / "out"
+    )
+    assert launched.wait_for_exit(START_S) == 0, launched.output
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert processes.living() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_a_node_that_refuses_its_configuration_fails_the_launch(
+    ros_launch, processes: ProcessFamily, loopback_address: str, tmp_path: Path
+) -> None:
+    launched = start(ros_launch, loopback_address, calibration=tmp_path)
+    assert launched.wait_for_exit(START_S) == 1, launched.output
+    assert "calibration" in launched.output
+    assert processes.living() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_a_node_that_is_killed_fails_the_launch_and_ctrl_c_does_not(
+    ros_launch, processes: ProcessFamily, loopback_address: str
+) -> None:
+    launched = start(ros_launch, loopback_address)
+    launched.wait_for_text("every node is up", timeout_s=START_S)
+    launched.press_ctrl_c()
+    assert launched.wait_for_exit() == 0, launched.output
+    wait_until(lambda: not processes.living(), 30.0, "the last process to vanish")
+
+    launched = start(ros_launch, loopback_address)
+    launched.wait_for_text("every node is up", timeout_s=START_S)
+    victim = next(pid for pid, line in processes.living().items() if "policy_node" in line)
+    os.kill(victim, signal.SIGKILL)
+    assert launched.wait_for_exit() == 1, launched.output
+    wait_until(lambda: not processes.living(), 30.0, "the last process to vanish")
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_two_cells_in_namespaces_finish_an_episode_each_side_by_side(
+    ros_launch, ros_probe, processes: ProcessFamily, tmp_path: Path
+) -> None:
+    cells = {
+        name: ros_launch(
+            *FRONT_DOOR, namespace=name, episodes=1, balanced="false", output=tmp_path / name
+        )
+        for name in ("left", "right")
+    }
+    for name, launched in cells.items():
+        launched.wait_for_text("every node is up", timeout_s=2 * START_S)
+        ros_probe.wait_for_node(f"/{name}/rtde_driver", timeout_s=60.0)
+    names = ros_probe.node_names() - {"/test_probe"}
+    assert {name.split("/")[1] for name in names} == {"left", "right"}
+    assert {topic for topic in ros_probe.topics() if topic.startswith("/tf")} == set()
+    for name, launched in cells.items():
+        assert launched.wait_for_exit(2 * START_S) == 0, launched.output
+        assert (tmp_path / name / "report.html").is_file()
+    assert processes.living() == {}
