@@ -61,6 +61,11 @@ def problems(dashboard: Dashboard, identity: Identity, sample: Sample) -> list[s
             f"the controller says it is '{identity.model}'; known are {', '.join(ARM_MODELS)}: "
             "give --model if its software is too old to say"
         )
+    if identity.serial_number == _UNKNOWN:
+        found.append(
+            "the controller cannot say its serial number: give --serial, as on the label, so that "
+            "the file can be told from those of other robots"
+        )
     if sample.robot_mode != ROBOT_MODE_RUNNING:
         found.append(
             f"robot mode is {sample.robot_mode}, not {ROBOT_MODE_RUNNING} (running): power on and "

@@ -28,6 +28,7 @@ from equi_control.conformance.streaming import (
     RAMP_END_S,
     Recording,
     Watch,
+    cycle_s,
     move,
     ramp,
     stream,
@@ -165,6 +166,7 @@ def _stream_until_killed(host: str, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with MeasurementLink(host) as link:
         link.start_program()
+        period_s = cycle_s(link)
         start = sample = link.next_sample(link.sample())
         goal, path = start.target_joints_rad.copy(), ramp()
         pipe.send("streaming")
@@ -173,7 +175,7 @@ def _stream_until_killed(host: str, pipe: Connection) -> None:
                 goal[MOVED_JOINT] = start.target_joints_rad[MOVED_JOINT] + path(
                     min(sample.time_s - start.time_s, RAMP_END_S)
                 )
-                link.servo(goal, 0.008, SERVO_LOOKAHEAD_S, SERVO_GAIN)
+                link.servo(goal, period_s, SERVO_LOOKAHEAD_S, SERVO_GAIN)
                 sample = link.next_sample(sample)
         except (EOFError, OSError):
             return

@@ -140,10 +140,9 @@ def stream(
         Aborted: any anomaly.
     """
     recording = Recording()
+    period_s = cycle_s(link)
     start = link.next_sample(link.sample())
     watch = Watch(start, travel_rad=travel_rad, speed_rad_s=speed_rad_s)
-    second = link.next_sample(start)
-    period_s = 0.002 if second.time_s - start.time_s < 0.004 else 0.008
     goal = start.target_joints_rad.copy()
     sample = start
     while True:
@@ -157,6 +156,12 @@ def stream(
         recording.commanded_rad.append(commanded)
         sample = link.next_sample(sample)
         watch.check(sample)
+
+
+def cycle_s(link: MeasurementLink) -> float:
+    """Time between two cycles of this generation of controllers [s]."""
+    first = link.next_sample(link.sample())
+    return 0.002 if link.next_sample(first).time_s - first.time_s < 0.004 else 0.008
 
 
 def watch_until_rest(link: MeasurementLink, recording: Recording, *, kick: bool = False) -> int:
