@@ -126,6 +126,18 @@ def test_an_endless_line_costs_the_connection_and_nothing_else(
     assert_it_goes_on(ur5_emulator)
 
 
+@pytest.mark.parametrize("port", [DASHBOARD, SCRIPT, RTDE, GRIPPER, API])
+def test_clients_that_reset_their_connection_at_once_harm_nobody(
+    ur5_emulator: EmulatorProcess, port: int
+) -> None:
+    """Some of them are gone before they are accepted, and have no address then."""
+    for _ in range(50):
+        client = socket.create_connection((ur5_emulator.address, port), 10.0)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+    assert_it_goes_on(ur5_emulator)
+
+
 def test_a_deeply_nested_request_is_answered_with_an_error(ur5_emulator: EmulatorProcess) -> None:
     with socket.create_connection((ur5_emulator.address, API), 10.0) as client:
         client.sendall(b"[" * 100_000 + b"\n")

@@ -261,10 +261,14 @@ class Network:
         if fault.refuse:
             sock.close()
             return
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(sock, service, self)
+        except OSError:  # reset by the client before it was accepted: it has no peer any more
+            sock.close()
+            return
         _LOG.debug("%s: connection from %s", service.value, peer)
-        connection = Connection(sock, service, self)
         self._connections.append(connection)
         self._watch(connection)
         connection.session = factory(connection)
