@@ -136,7 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", type=Path, required=True, help="policy folder")
     parsed = parser.parse_args(arguments)
     try:
-        steps = replay(parsed.record, DeployedPolicy.load(parsed.model))
+        steps = replay(parsed.record, DeployedPolicy.load(parsed.model, allow_unsigned=True))
     except ValueError as error:  # record, model or contract
         sys.stderr.write(f"{error}\n")
         return 2

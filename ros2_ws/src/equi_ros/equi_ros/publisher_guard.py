@@ -18,6 +18,7 @@ from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
 from equi_ros.message_checks import MalformedMessage
+from equi_ros.parameters import declare
 from equi_ros.publisher_check import Endpoint, MessageOrder, publisher_problem
 
 _POLL_PERIOD_S = 0.1
@@ -61,7 +62,8 @@ class PublisherGuard:
         """
         if publisher:
             parameter = f"publishers.{topic.strip('~/').replace('/', '.')}"
-            publisher = str(self._node.declare_parameter(parameter, publisher).value)
+            words = f"node that publishes {topic}; nobody else is heard"
+            publisher = str(declare(self._node, parameter, publisher, words))
         order = MessageOrder()
 
         def on_message(message: Any, info: Mapping[str, Any]) -> None:
