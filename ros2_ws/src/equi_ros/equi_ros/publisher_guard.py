@@ -64,6 +64,8 @@ class PublisherGuard:
             parameter = f"publishers.{topic.strip('~/').replace('/', '.')}"
             words = f"node that publishes {topic}; nobody else is heard"
             publisher = str(declare(self._node, parameter, publisher, words))
+            if not publisher:
+                raise ValueError(f"parameter {parameter} is empty; name the node that publishes it")
         order = MessageOrder()
 
         def on_message(message: Any, info: Mapping[str, Any]) -> None:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""The publisher guard over real ROS: the expected node is heard, a stranger is dropped by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from families import wait_until
+
+pytestmark = [pytest.mark.ros, pytest.mark.timeout(120)]
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def guarded(ros_probe: Any) -> Any:
+    """A guard in the probe's node, what it heard, and nodes that talk to it."""
+    import rclpy
+    from std_msgs.msg import String
+
+    from equi_ros.message_checks import MalformedMessage
+    from equi_ros.publisher_guard import PublisherGuard
+
+    heard: list[str] = []
+
+    def on_word(message: String) -> None:
+        if message.data == "nonsense":
+            raise MalformedMessage("data is nonsense")
+        heard.append(message.data)
+
+    guard = PublisherGuard(ros_probe.node)
+    guard.subscribe(String, "/word", on_word, 10, publisher="friend")
+    nodes: dict[str, Any] = {}
+
+    def publisher(name: str) -> Any:
+        nodes[name] = rclpy.create_node(name, context=ros_probe.node.context)
+        made = nodes[name].create_publisher(String, "/word", 10)
+        wait_until(lambda: made.get_subscription_count() > 0, PATIENCE_S, "it is heard")
+        return lambda text: made.publish(String(data=text))
+
+    yield guard, heard, publisher, nodes
+    for node in nodes.values():
+        node.destroy_node()
+
+
+def test_the_expected_node_is_heard_and_nonsense_is_counted(guarded: Any) -> None:
+    guard, heard, publisher, _ = guarded
+    say = publisher("friend")
+    for word in ("one", "nonsense", "two"):
+        say(word)
+    wait_until(lambda: heard == ["one", "two"], PATIENCE_S, "both words")
+    assert guard.counts() == {"dropped /word malformed": "1"}
+    assert guard.problems() == []
+
+
+def test_beside_a_second_publisher_nobody_is_heard_and_both_are_named(guarded: Any) -> None:
+    guard, heard, publisher, nodes = guarded
+    say = publisher("friend")
+    say("before")
+    wait_until(lambda: heard == ["before"], PATIENCE_S, "the first word")
+    stranger = publisher("stranger")
+    wait_until(lambda: guard.problems(), PATIENCE_S, "the second publisher is seen")
+    for _ in range(50):
+        stranger("forged")
+    say("beside him")
+    wait_until(lambda: guard.counts(), PATIENCE_S, "they are dropped")
+    assert heard == ["before"]
+    assert "/stranger" in guard.problems()[0]
+    assert "/friend" in guard.problems()[0]
+
+    nodes.pop("stranger").destroy_node()
+    wait_until(lambda: not guard.problems(), PATIENCE_S, "he is gone")
+    say("alone again")
+    wait_until(lambda: heard == ["before", "alone again"], PATIENCE_S, "the friend is heard again")
+
+
+def test_another_node_in_the_expected_ones_place_is_not_heard(guarded: Any) -> None:
+    guard, heard, publisher, _ = guarded
+    say = publisher("stranger")
+    wait_until(lambda: guard.problems(), PATIENCE_S, "he is seen")
+    say("forged")
+    wait_until(lambda: guard.counts(), PATIENCE_S, "it is dropped")
+    assert heard == []
+    assert guard.problems()[0].startswith("foreign_publisher")
+
+
+def test_the_check_cannot_be_switched_off_by_an_empty_name(ros_probe: Any) -> None:
+    import rclpy
+    from rclpy.parameter import Parameter
+    from std_msgs.msg import String
+
+    from equi_ros.publisher_guard import PublisherGuard
+
+    node = rclpy.create_node(
+        "careless",
+        context=ros_probe.node.context,
+        parameter_overrides=[Parameter("publishers.word", value="")],
+    )
+    with pytest.raises(ValueError, match=r"publishers\.word is empty"):
+        PublisherGuard(node).subscribe(String, "word", print, 10, publisher="friend")
+    node.destroy_node()
