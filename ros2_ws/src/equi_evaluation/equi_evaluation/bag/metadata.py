@@ -48,11 +48,13 @@ class OfferedQos:
     def from_document(cls, document: Mapping[str, Any]) -> OfferedQos:
         """Read one profile of a bag; what it does not say is as above."""
         default = cls()
-        words = {
-            name: str(document.get(name, getattr(default, name)))
-            for name in ("history", "reliability", "durability", "liveliness")
-        }
-        return cls(**words, depth=int(document.get("depth", default.depth)))
+        return cls(
+            history=str(document.get("history", default.history)),
+            depth=int(document.get("depth", default.depth)),
+            reliability=str(document.get("reliability", default.reliability)),
+            durability=str(document.get("durability", default.durability)),
+            liveliness=str(document.get("liveliness", default.liveliness)),
+        )
 
 
 @dataclass(frozen=True)
