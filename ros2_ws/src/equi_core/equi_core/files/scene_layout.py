@@ -69,7 +69,10 @@ class SceneLayout:
 
     def description(self, workspace: Workspace) -> str:
         """What to put where, in millimetres and degrees, and a drawing seen from above."""
-        lines = [f"scene {self.seed} (x away from the robot, y to its left; angles from above):"]
+        lines = [
+            f"scene {self.seed}, in the task frame of the cell (its file's geometry; by default x "
+            "away from the robot, y to its left; angles from above):"
+        ]
         for item in self.objects:
             word = "MOVABLE" if item.movable else "FIXED to the table"
             sizes = " x ".join(f"{1e3 * side:.0f}" for side in item.size_m)
@@ -93,7 +96,7 @@ class SceneLayout:
             y_min, y_max = min(y_min, item.y_m - reach_m), max(y_max, item.y_m + reach_m)
         columns = max(round((y_max - y_min) / _COLUMN_M), 1)
         frame = "  +" + "-" * columns + "+"
-        lines = ["  the robot stands on this side", frame]
+        lines = ["  the origin of the task frame is on this side", frame]
         for row in range(max(round((x_max - x_min) / _ROW_M), 1)):
             x_m = x_min + (row + 0.5) * _ROW_M
             marks = (self._mark(x_m, y_min + (c + 0.5) * _COLUMN_M) for c in range(columns))
