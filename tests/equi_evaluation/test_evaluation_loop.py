@@ -280,3 +280,9 @@ def test_an_episode_whose_recording_failed_counts_without_a_record(tmp_path):
     assert code == EXIT_COMPLETE
     assert "No space left" in text
     assert load_results(tmp_path)[0].record == ""
+
+
+def test_an_operator_is_told_of_what_the_gripper_still_holds(tmp_path):
+    operator = typing_operator("g", "n", "m")
+    run(tmp_path, ScriptedRunner("STEP_LIMIT"), "--episodes", "1", operator=operator)
+    assert "the gripper still holds an object" in operator._console.file.getvalue()

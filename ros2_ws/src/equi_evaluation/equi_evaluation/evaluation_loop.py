@@ -145,7 +145,14 @@ def _run_one(
         runner.start_recording(options.output / record)
     goal_xy_m = None if layout is None else layout.goal_xy_m
     with console.status(f"episode {number + 1}") as status:
-        result = runner.run_episode(episode_id, seed, _status_line(status, number), goal_xy_m)
+        line = _StatusLine(status, number)
+        result = runner.run_episode(episode_id, seed, line, goal_xy_m)
+    if operator is not None and line.holding:
+        operator.show(
+            "the gripper still holds an object; the next episode begins with setting it down where "
+            "it was taken up: arrange the scene around that place only after it is open, or "
+            "open it now with 'ros2 service call /rtde_driver/open_gripper std_srvs/srv/Trigger'"
+        )
     result = dataclasses.replace(result, record=record)
     try:
         result = _labelled(result, operator)
@@ -181,17 +188,22 @@ def _load_layouts(options: EvaluateOptions) -> SceneLayouts | None:
     return None
 
 
-def _status_line(status: Status, number: int) -> Tick:
+class _StatusLine:
     """Shows the feedback of episode `number` in the live status line."""
 
-    def show(feedback: Any) -> None:
-        holding = ", holding" if feedback.holding else ""
-        status.update(
-            f"episode {number + 1}: step {feedback.steps}, {feedback.phase}, "
+    def __init__(self, status: Status, number: int) -> None:
+        self._status, self._number = status, number
+        self.holding = False
+        """Whether the gripper held something when it was last heard of."""
+
+    def __call__(self, feedback: Any) -> None:
+        """Show one feedback."""
+        self.holding = bool(feedback.holding)
+        holding = ", holding" if self.holding else ""
+        self._status.update(
+            f"episode {self._number + 1}: step {feedback.steps}, {feedback.phase}, "
             f"{feedback.elapsed_s:.0f} s{holding}"
         )
-
-    return show
 
 
 def _labelled(result: EpisodeResult, operator: Operator | None) -> EpisodeResult:
