@@ -103,6 +103,9 @@ def require_obedience(poses: np.ndarray, limits: SafetyLimits) -> None:
         np.linalg.norm(acceleration[:, :3], axis=1).max(initial=0) <= limits.max_acceleration_m_s2
     )
     assert np.abs(acceleration[:, 3]).max(initial=0) <= limits.max_yaw_acceleration_rad_s2
+    jerk = np.diff(acceleration, axis=0) / PERIOD_S
+    assert np.linalg.norm(jerk[:, :3], axis=1).max(initial=0) <= limits.max_jerk_m_s3
+    assert np.abs(jerk[:, 3]).max(initial=0) <= limits.max_yaw_jerk_rad_s3
     assert np.all(poses[-1] == poses[-2]), "the arm does not end at rest"
 
 
@@ -117,6 +120,70 @@ def require_obedient_sequences(seed: int, count: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hostile_sequences_never_leave_the_box_or_exceed_the_caps(seed: int) -> None:
     require_obedient_sequences(seed, 400)
+
+
+def guarded_sequence(seed: int, period_s: float) -> tuple[np.ndarray, int]:
+    """Poses (N, 4) that pass the last guard, also from starts outside the box, and its trips."""
+    rng = np.random.default_rng(seed)
+    box = LIMITS.workspace
+    lower, upper = np.array(box.lower_m), np.array(box.upper_m)
+    if rng.random() < 0.5:
+        start_m = np.where(rng.random(3) < 0.5, lower, upper) + rng.normal(0.0, 1e-3, 3)
+    else:
+        start_m = rng.uniform(lower - 0.011, upper + 0.011)
+    start = np.array([*start_m, rng.uniform(-1.0, 1.0) * LIMITS.yaw_range_rad])
+    generator = TrajectoryGenerator(LIMITS, period_s, start)
+    emitted, trips = [start], 0
+
+    def advance() -> None:
+        nonlocal trips
+        state, previous = generator.step(), emitted[-1]
+        guarded = guard_setpoint(
+            state.position[:3], state.position[3], previous[:3], previous[3], period_s, LIMITS
+        )
+        trips += bool(guarded.issues)
+        emitted.append(np.array([*guarded.position_m, guarded.yaw_rad]))
+
+    last = -1
+    for sequence in range(int(rng.integers(1, 12))):
+        now = emitted[-1]
+        robot = RobotInput(now[:3], now[3], now[:3], 0.0, 0.001, last, start[3])
+        safe = filter_command(hostile_command(rng, sequence), robot, LIMITS)
+        if safe.accepted:
+            last = sequence
+            generator.retarget([*(safe.target_position_m or ()), safe.target_yaw_rad or 0.0])
+        if rng.random() < 0.1:
+            generator.stop()
+        if rng.random() < 0.2:
+            generator.set_speed_share(float(rng.uniform(0.05, 1.0)))
+        for _ in range(int(rng.integers(0, 4) * rng.integers(0, 40) * 0.008 / period_s)):
+            advance()
+    for _ in range(round(60.0 / period_s)):
+        if generator.finished:
+            break
+        advance()
+    return np.array(emitted), trips
+
+
+def require_guarded(seed: int) -> None:
+    period_s = 0.008 if seed % 2 else 0.002
+    poses, trips = guarded_sequence(seed, period_s)
+    velocity = np.diff(poses, axis=0) / period_s
+    acceleration = np.diff(velocity, axis=0) / period_s
+    jerk = np.diff(acceleration, axis=0) / period_s
+    found = [
+        np.linalg.norm(values[:, :3], axis=1).max(initial=0.0)
+        for values in (velocity, acceleration, jerk)
+    ]
+    assert trips == 0, f"seed {seed}: the guard had to stop a motion that was planned"
+    assert found[0] <= LIMITS.max_speed_m_s, seed
+    assert found[1] <= LIMITS.max_acceleration_m_s2, seed
+    assert found[2] <= LIMITS.max_jerk_m_s3, seed
+
+
+@pytest.mark.parametrize("seed", range(20_000, 20_120))
+def test_from_any_start_no_planned_motion_trips_the_guard_or_breaks_a_cap(seed: int) -> None:
+    require_guarded(seed)
 
 
 @pytest.mark.slow

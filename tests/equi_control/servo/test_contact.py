@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Contact by what a step changes: a biased, noisy estimate is no contact, a growing force is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equi_control.rtde.config import LinkConfig
+from equi_control.rtde.robot_reading import Reading
+from equi_control.servo.config import ServoConfig
+from equi_control.servo.contact import ContactMonitor
+
+PERIOD_S = 0.008
+CONFIG = ServoConfig(LinkConfig("127.0.0.9"))
+
+
+def reading(force_n: np.ndarray, lag_m: float = 0.0) -> Reading:
+    target = np.eye(4)
+    target[0, 3] = lag_m
+    return Reading(
+        base_link_from_tcp=np.eye(4),
+        base_link_from_target_tcp=target,
+        twist=np.zeros(6),
+        wrench=np.array([*force_n, 0.0, 0.0, 0.0]),
+        joints_rad=np.zeros(6),
+        joint_speeds_rad_s=np.zeros(6),
+        controller_time_s=0.0,
+        age_s=0.0,
+        connected=True,
+        program_state=2,
+        robot_mode=7,
+        safety_mode=1,
+        safety_bits=1,
+    )
+
+
+def started(bias_n: np.ndarray, rng: np.random.Generator) -> ContactMonitor:
+    monitor = ContactMonitor(CONFIG, PERIOD_S)
+    for _ in range(30):
+        monitor.see(reading(bias_n + rng.normal(0.0, 3.0, 3)))
+    monitor.begin_step()
+    return monitor
+
+
+@pytest.mark.parametrize("bias_n", [(0.0, 0.0, 0.0), (60.0, -40.0, 90.0)])
+def test_a_biased_and_noisy_estimate_is_no_contact(bias_n: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        monitor = started(np.array(bias_n), rng)
+        for _ in range(125):
+            now = reading(np.array(bias_n) + rng.normal(0.0, 3.0, 3))
+            monitor.see(now)
+            assert monitor.contact(now) == ""
+
+
+def test_a_stiff_contact_is_noticed_before_the_tool_is_pressed_by_three_millimetres() -> None:
+    rng = np.random.default_rng(2)
+    bias = np.array([6.0, -4.0, 9.0])
+    per_cycle_n = CONFIG.near_surface_speed_m_s * PERIOD_S * 25_000.0
+    for _ in range(50):
+        monitor = started(bias, rng)
+        pressed_n = 0.0
+        while True:
+            pressed_n += per_cycle_n
+            assert pressed_n < 75.0, "not noticed"
+            now = reading(bias + (0.0, 0.0, pressed_n) + rng.normal(0.0, 3.0, 3))
+            monitor.see(now)
+            if monitor.contact(now):
+                break
+
+
+def test_letting_go_of_what_was_pressed_is_no_contact() -> None:
+    rng = np.random.default_rng(3)
+    bias = np.array([6.0, -4.0, 9.0])
+    monitor = started(bias, rng)
+    for force_n in [60.0] * 20:
+        monitor.see(reading(bias + (0.0, 0.0, force_n)))
+    monitor.begin_step()
+    for force_n in [*np.linspace(60.0, 0.0, 8), *[0.0] * 30]:
+        now = reading(bias + (0.0, 0.0, force_n) + rng.normal(0.0, 3.0, 3))
+        monitor.see(now)
+        assert monitor.contact(now) == ""
+
+
+def test_an_arm_held_back_from_its_target_is_in_contact_without_any_force() -> None:
+    monitor = started(np.zeros(3), np.random.default_rng(4))
+    now = reading(np.zeros(3), lag_m=0.009)
+    monitor.see(now)
+
+    assert monitor.contact(now).startswith("9.0 mm behind")
+
+
+def test_a_force_that_is_no_number_counts_as_contact() -> None:
+    monitor = started(np.zeros(3), np.random.default_rng(5))
+    now = reading(np.array([np.nan, 0.0, 0.0]))
+    monitor.see(now)
+
+    assert monitor.contact(now)
