@@ -28,5 +28,6 @@ setup(
             for contract in sorted(glob("*/contract.json"))
         ),
     ],
+    extras_require={"test": ["pytest"]},
     zip_safe=True,
 )

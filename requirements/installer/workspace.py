@@ -106,16 +106,14 @@ def build_workspace(
         for name, value in digests.items()
         if done.get(name) != value or not (layout.workspace / "install" / name).is_dir()
     ]
-    for name in changed:
-        if (packages[name] / "setup.py").is_file():
-            # Links to files that are gone would fail the build.
-            for folder in ("build", "install"):
-                shutil.rmtree(layout.workspace / folder / name, ignore_errors=True)
+    # A package's setup.py would find the links to files that are gone, and fail to install them.
+    remove_dangling_links(layout.workspace / "build", changed)
     if "equi_interfaces" in changed:
         changed = list(packages)
     stamps.write_atomically(record, {name: done[name] for name in done if name not in changed})
     if changed:
         _colcon(layout, profile, changed, log, environment)
+        remove_dangling_links(layout.workspace / "install", changed)
     stamps.write_atomically(record, digests)
 
 
@@ -145,6 +143,14 @@ def _colcon(
         raise SetupError(
             f"colcon could not build: {', '.join(failed)}.\n{error}", error.way_out
         ) from error
+
+
+def remove_dangling_links(folder: Path, names: list[str]) -> None:
+    """Remove links to files of packages that are gone."""
+    for name in names:
+        for path in sorted((folder / name).rglob("*")):
+            if path.is_symlink() and not path.exists():
+                path.unlink()
 
 
 def _forget_what_is_not_ours(layout: Layout, names: set[str]) -> None:

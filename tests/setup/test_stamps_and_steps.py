@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from installer import install, python_env, stamps
+from installer import install, python_env, stamps, workspace
 from installer.layout import Layout, SetupError
 from installer.steps import Step
 
@@ -176,3 +176,14 @@ def test_a_moved_checkout_gets_a_new_environment(layout: Layout, tmp_path: Path)
     moved = Layout(tmp_path.with_name(f"{tmp_path.name}_moved"))
     tmp_path.rename(moved.root)
     assert not python_env.environment_is_usable(moved, python_env.wanted_identity(moved, None))
+
+
+def test_links_to_files_that_are_gone_are_removed_before_a_build(tmp_path: Path) -> None:
+    source, build = tmp_path / "src", tmp_path / "build" / "equi_policy" / "launch"
+    source.mkdir()
+    build.mkdir(parents=True)
+    for name in ("here.launch.py", "gone.launch.py"):
+        (build / name).symlink_to(source / name)
+    (source / "here.launch.py").touch()
+    workspace.remove_dangling_links(tmp_path / "build", ["equi_policy", "not_built_yet"])
+    assert [path.name for path in build.iterdir()] == ["here.launch.py"]
