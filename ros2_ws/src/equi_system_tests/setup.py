@@ -37,6 +37,7 @@ setup(
     entry_points={
         "console_scripts": [
             "equi-faults = equi_system_tests.faults.fault_report:main",
+            "equi-contact = equi_system_tests.faults.contact_trials:main",
         ],
         "equi.benchmarks": [
             "observation = equi_system_tests.studies.observation_check:run",

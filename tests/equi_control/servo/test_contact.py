@@ -64,7 +64,7 @@ def test_a_stiff_contact_is_noticed_before_the_tool_is_pressed_by_three_millimet
         while True:
             pressed_n += per_cycle_n
             assert pressed_n < 75.0, "not noticed"
-            now = reading(bias + (0.0, 0.0, pressed_n) + rng.normal(0.0, 3.0, 3))
+            now = reading(bias + np.array([0.0, 0.0, pressed_n]) + rng.normal(0.0, 3.0, 3))
             monitor.see(now)
             if monitor.contact(now):
                 break
@@ -75,10 +75,10 @@ def test_letting_go_of_what_was_pressed_is_no_contact() -> None:
     bias = np.array([6.0, -4.0, 9.0])
     monitor = started(bias, rng)
     for force_n in [60.0] * 20:
-        monitor.see(reading(bias + (0.0, 0.0, force_n)))
+        monitor.see(reading(bias + np.array([0.0, 0.0, force_n])))
     monitor.begin_step()
     for force_n in [*np.linspace(60.0, 0.0, 8), *[0.0] * 30]:
-        now = reading(bias + (0.0, 0.0, force_n) + rng.normal(0.0, 3.0, 3))
+        now = reading(bias + np.array([0.0, 0.0, force_n]) + rng.normal(0.0, 3.0, 3))
         monitor.see(now)
         assert monitor.contact(now) == ""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Limits in joint space: branch, singular poses, joint margins, model, and a wrist that winds up."""
+"""Limits in joint space: branch, singular poses, joint margins, model, a wrist that winds up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "contracts"))
-from test_safety_is_total import hostile_command  # noqa: E402
+from test_safety_is_total import hostile_command
 
 from equi_core.cell_geometry import CellGeometry
 from equi_core.geometry import invert, top_down_pose

@@ -204,9 +204,11 @@ def folded_yaw(
     x, y, z, flange_yaw = _flange_xyz_yaw(target, geometry)
     flange = top_down_pose((x, y, z + geometry.tcp_from_flange_m), flange_yaw)
     try:
-        base_rad = float(inverse_near(flange, joints, limits.arm)[0])
+        # Near HOME, not near these joints: a wrist half a turn off would look like another branch.
+        home_base_rad = float(inverse_near(flange, HOME_RAD, limits.arm)[0])
     except KinematicsError:
         return float(target[3])
+    base_rad = float(joints[0]) + float(wrap_angle_rad(home_base_rad - joints[0]))
     # yaw = base - wrist 3 + constant, where the tool points down.
     constant = yaw_rad - (joints[0] - joints[5])
 
