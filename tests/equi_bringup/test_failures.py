@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from launch.actions import EmitEvent, LogInfo
+from launch.events import Shutdown
 
 from equi_bringup.failures import ProcessFailedError, Reaction, after, end_of_launch
 
@@ -32,6 +33,7 @@ def test_a_node_that_ends_by_itself_fails_the_launch_also_with_code_0() -> None:
 def test_the_launch_ends_well_when_the_evaluation_does() -> None:
     (action,) = ended(end_of_launch("evaluator", may_end=True), 0) or []
     assert isinstance(action, EmitEvent)
+    assert isinstance(action.event, Shutdown)
     assert action.event.reason == "evaluator has ended"
 
 

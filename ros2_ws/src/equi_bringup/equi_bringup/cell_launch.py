@@ -202,7 +202,7 @@ class CellLaunch:
         return [self.lifecycle_manager(node, name=f"lifecycle_manager_{node}")]
 
 
-def ends_with_launch() -> dict[str, str]:
+def ends_with_launch() -> dict[Any, str]:
     """Environment of a process that must not outlive the launch, however that ends."""
     return {LAUNCH_PID: str(os.getpid())}
 
