@@ -31,6 +31,8 @@ WIDTH, HEIGHT = 960, 640
 EYE_M, TARGET_M = (1.25, -0.95, 0.75), (0.35, 0.0, 0.18)
 NEAR_M, FAR_M, FOV_DEG = 0.05, 6.0, 42.0
 COLOURS = {"cam_left": (230, 120, 60), "cam_right": (70, 130, 200)}
+TABLE_M = 0.012
+"""Points nearer to the table's plane than this are the table, drawn pale; lower ones are floor."""
 ARROW = (40, 160, 70)
 PAPER = (246, 246, 244)
 
@@ -157,7 +159,11 @@ def main() -> None:
     picture, depth, clip = render_arm(scene)
     for frame in sorted(scene.images):
         colour = COLOURS.get(frame.removesuffix("_depth_optical_frame"), (120, 120, 120))
-        draw_points(picture, depth, scene.points(frame), clip, colour)
+        points = scene.points(frame)
+        pale = tuple(round(0.35 * part + 0.65 * 255) for part in colour)
+        table = np.abs(points[:, 2]) < TABLE_M
+        draw_points(picture, depth, points[table], clip, pale)
+        draw_points(picture, depth, points[points[:, 2] >= TABLE_M], clip, colour)
     command, robot = scene.newest.get("delta_command"), scene.newest.get("robot_state")
     if command is not None and robot is not None:
         start = np.array([getattr(robot.tcp_pose.position, axis) for axis in "xyz"])
