@@ -106,6 +106,9 @@ def test_a_realsense_is_chosen_by_its_serial_and_leaves_the_frames_to_perception
     assert parameters["serial_no"] == "_831612073525"
     assert parameters["pointcloud.enable"] is True
     assert parameters["publish_tf"] is False
+    assert parameters["camera_name"] == "cam_left"
+    prefixed = realsense_parameters("cam_left", "831612073525", "left_")
+    assert prefixed["camera_name"] == "left_cam_left"
     for serial in ("", "any"):
         with pytest.raises(ArgumentError, match=r"cell\.cam_left\.serial"):
             realsense_parameters("cam_left", serial)

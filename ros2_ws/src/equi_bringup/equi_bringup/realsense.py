@@ -11,7 +11,7 @@ PACKAGE = "realsense2_camera"
 EXECUTABLE = "realsense2_camera_node"
 
 
-def realsense_parameters(camera: str, serial: str) -> dict[str, Any]:
+def realsense_parameters(camera: str, serial: str, frame_prefix: str = "") -> dict[str, Any]:
     """What a camera of that name needs: clouds at 640 x 480, the infrared image for calibration.
 
     Raises:
@@ -23,7 +23,7 @@ def realsense_parameters(camera: str, serial: str) -> dict[str, Any]:
             f"cell.{camera}.serial in the cell file"
         )
     return {
-        "camera_name": camera,
+        "camera_name": frame_prefix + camera,  # the beginning of its frames; topics follow the node
         # The driver takes off the underscore, which keeps the number a text on its way there.
         "serial_no": f"_{serial}",
         "depth_module.depth_profile": "640x480x30",

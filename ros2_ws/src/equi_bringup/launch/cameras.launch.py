@@ -18,7 +18,7 @@ def start(launch):
             PACKAGE,
             EXECUTABLE,
             name,
-            realsense_parameters(name, camera.serial),
+            realsense_parameters(name, camera.serial, launch.value("frame_prefix")),
             block="-",
             required=False,
         )

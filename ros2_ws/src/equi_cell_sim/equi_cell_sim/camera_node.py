@@ -104,13 +104,12 @@ class CameraNode(Node):
         name, stamp = self._spec.name, self.get_clock().now().to_msg()
         prefix = str(self.declare_parameter("frame_prefix", "").value)
         depth_frame = f"{prefix}{name}{DEPTH_SUFFIX}"
+        self._frame_id = prefix + self._spec.optical_frame
         self._frames = StaticFrames(self)
         self._frames.publish(
             [
                 transform_message(f"{prefix}{name}{LINK_SUFFIX}", depth_frame, np.eye(4), stamp),
-                transform_message(
-                    depth_frame, prefix + self._spec.optical_frame, LINK_FROM_OPTICAL, stamp
-                ),
+                transform_message(depth_frame, self._frame_id, LINK_FROM_OPTICAL, stamp),
             ]
         )
 
@@ -188,7 +187,7 @@ class CameraNode(Node):
             self._points,
         )
         message = PointCloud2()
-        message.header.stamp, message.header.frame_id = stamp, spec.optical_frame
+        message.header.stamp, message.header.frame_id = stamp, self._frame_id
         message.height = spec.height_px if self._ordered else 1
         message.width = spec.width_px if self._ordered else count
         message.fields = [
@@ -214,7 +213,7 @@ class CameraNode(Node):
     def _image(self, stamp: Time, pixels: np.ndarray, encoding: str, step: int) -> Image:
         height, width = pixels.shape[:2]
         message = Image(height=height, width=width, encoding=encoding, step=step * width)
-        message.header.stamp, message.header.frame_id = stamp, self._spec.optical_frame
+        message.header.stamp, message.header.frame_id = stamp, self._frame_id
         message.data = array.array("B", np.ascontiguousarray(pixels).tobytes())
         return message
 
@@ -223,7 +222,7 @@ class CameraNode(Node):
         cx, cy = spec.centre_px
         f = spec.focal_px
         message = CameraInfo(height=spec.height_px, width=spec.width_px)
-        message.header.stamp, message.header.frame_id = stamp, spec.optical_frame
+        message.header.stamp, message.header.frame_id = stamp, self._frame_id
         message.distortion_model, message.d = "plumb_bob", [0.0] * 5
         message.k = [f, 0.0, cx, 0.0, f, cy, 0.0, 0.0, 1.0]
         message.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]

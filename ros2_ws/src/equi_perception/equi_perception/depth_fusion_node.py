@@ -189,7 +189,7 @@ class DepthFusionNode(ManagedNode):
     def _on_cloud(self, camera: str, cloud: Cloud | DepthImage) -> None:
         if self._builder is None:
             return
-        expected = self._calibrated[camera].optical_frame
+        expected = self._text("frame_prefix") + self._calibrated[camera].optical_frame
         if cloud.frame_id != expected:
             self._unreadable[camera] = Issue(
                 Cause.CLOUD_UNREADABLE,
