@@ -51,10 +51,11 @@ def fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ta
 
         check()
         cases = tally.refused + tally.accepted
+        changed = "" if same is None else f"{len(tally.different)} accepted though changed, "
         with capsys.disabled():
             print(  # noqa: T201
                 f"\n{name}: {cases} cases, {tally.refused} refused, {tally.accepted} accepted, "
-                f"{len(tally.different)} accepted though changed, 0 untyped errors"
+                f"{changed}0 untyped errors"
             )
         assert cases >= min(CASES, 1000)
         return tally
