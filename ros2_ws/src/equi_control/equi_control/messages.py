@@ -118,6 +118,8 @@ def safety_status(driver: Driver, stamp: Time) -> SafetyStatus:
         operator_action=fault.operator_action if fault else "",
         robot_mode=servo.robot_mode if servo else -1,
         safety_mode=servo.safety_mode if servo else -1,
+        speed_slider=servo.speed_slider if servo else 1.0,
+        speed_scaling=servo.speed_scaling if servo else 1.0,
         episode_id=driver.episode_id,
     )
 
@@ -156,6 +158,9 @@ def health(driver: Driver) -> Health:
             repeated_cycles=str(servo.repeated_cycles),
             worst_gap_ms=f"{servo.worst_gap_s * 1e3:.1f}",
             guard_trips=str(servo.guard_trips),
+            contacts=str(servo.contacts),
+            speed_slider=f"{servo.speed_slider:.2f}",
+            speed_scaling=f"{servo.speed_scaling:.2f}",
         )
     text = fault.reason if fault else driver.notice or driver.state.name
     return Health(text, values, _LEVELS[driver.state])

@@ -300,7 +300,13 @@ class RtdeDriverNode(ManagedNode):
         if self._guard.problems():
             # Somebody else commands or speaks for this driver: stop first, the guard has said who.
             self._report(driver.stop_motion())
-        now = (driver.state, driver.fault, driver.notice, driver.episode_id)
+        now = (
+            driver.state,
+            driver.fault,
+            driver.notice,
+            driver.episode_id,
+            driver.speed_in_steps_of_5_percent,
+        )
         if now != self._published_status:
             self._published_status = now
             self._safety.publish(messages.safety_status(driver, self._stamp()))

@@ -315,6 +315,11 @@ class Driver:
         return self.state is DriverState.IDLE and self._arm.is_idle
 
     @property
+    def speed_in_steps_of_5_percent(self) -> int:
+        """Share of its speed at which the controller moves the arm, coarse enough to publish."""
+        return 20 if self.servo_state is None else round(20 * self.servo_state.speed_share)
+
+    @property
     def activating(self) -> bool:
         """Whether a take-over is under way."""
         return self._activation_pending
