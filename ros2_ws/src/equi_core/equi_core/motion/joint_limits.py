@@ -174,7 +174,7 @@ def unwound_yaw(task_from_tcp: FloatArray, joints_rad: ArrayLike, geometry: Cell
     # Mounting and task frame shift the zero; whole turns of that shift are no turns of the wrist.
     shift = geometry.tool_yaw_rad + geometry.task_yaw_rad
     by_joints = joints[0] - joints[5] + float(wrap_angle_rad(_YAW_AT_ZERO_RAD - shift))
-    return yaw + 2 * math.pi * round((by_joints - yaw) / (2 * math.pi))
+    return float(yaw + 2 * math.pi * round((by_joints - yaw) / (2 * math.pi)))
 
 
 def folded_yaw(
@@ -213,7 +213,7 @@ def folded_yaw(
     constant = yaw_rad - (joints[0] - joints[5])
 
     def wrist_rad(turns: int) -> float:
-        return abs(base_rad + constant - (float(target[3]) + math.pi * turns))
+        return float(abs(base_rad + constant - (float(target[3]) + math.pi * turns)))
 
     allowed = [
         turns for turns in range(-4, 5) if abs(float(target[3]) + math.pi * turns) <= yaw_range_rad

@@ -11,9 +11,11 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from equi_control.driver.config import DriverConfig
 from equi_control.driver.driver import Driver
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import Outcome
@@ -110,7 +112,7 @@ def _program_paused(rig: Rig) -> FaultResult:
 
 
 def _refused_take_over(
-    name: str, place: Callable[[Rig], None], word: str, **settings: object
+    name: str, place: Callable[[Rig], None], word: str, **settings: Any
 ) -> FaultCase:
     """An arm that stands or is made so that it must not be driven: refused, nothing moves."""
 
@@ -142,7 +144,7 @@ def _refused_take_over(
     return repeatable(name, run, strict_only=True)
 
 
-def _changed(rig: Rig, link: dict[str, object]) -> object:
+def _changed(rig: Rig, link: dict[str, Any]) -> DriverConfig:
     servo = replace(rig.config.servo, link=replace(rig.config.servo.link, **link))
     return replace(rig.config, servo=servo)
 
