@@ -122,12 +122,19 @@ def test_hostile_sequences_never_leave_the_box_or_exceed_the_caps(seed: int) -> 
     require_obedient_sequences(seed, 400)
 
 
-def guarded_sequence(seed: int, period_s: float) -> tuple[np.ndarray, int]:
-    """Poses (N, 4) that pass the last guard, also from starts outside the box, and its trips."""
-    rng = np.random.default_rng(seed)
+def guarded_sequence(seed: int, speed_shares: bool) -> tuple[np.ndarray, int, float]:
+    """Poses (N, 4) that pass the last guard, its trips, and the period [s].
+
+    Starts lie inside the box, at its corners, or outside it.
+    """
+    rng, share_rng = np.random.default_rng(seed), np.random.default_rng(seed)
+    period_s = 0.008 if rng.random() < 0.5 else 0.002
     box = LIMITS.workspace
     lower, upper = np.array(box.lower_m), np.array(box.upper_m)
-    if rng.random() < 0.5:
+    kind = rng.integers(0, 3)
+    if kind == 0:
+        start_m = rng.uniform(lower, upper)
+    elif kind == 1:
         start_m = np.where(rng.random(3) < 0.5, lower, upper) + rng.normal(0.0, 1e-3, 3)
     else:
         start_m = rng.uniform(lower - 0.011, upper + 0.011)
@@ -154,20 +161,19 @@ def guarded_sequence(seed: int, period_s: float) -> tuple[np.ndarray, int]:
             generator.retarget([*(safe.target_position_m or ()), safe.target_yaw_rad or 0.0])
         if rng.random() < 0.1:
             generator.stop()
-        if rng.random() < 0.2:
-            generator.set_speed_share(float(rng.uniform(0.05, 1.0)))
-        for _ in range(int(rng.integers(0, 4) * rng.integers(0, 40) * 0.008 / period_s)):
+        if speed_shares and share_rng.random() < 0.3:
+            generator.set_speed_share(float(share_rng.uniform(0.05, 1.0)))
+        for _ in range(int(rng.integers(0, 4) * rng.integers(0, 40) * (0.008 / period_s))):
             advance()
     for _ in range(round(60.0 / period_s)):
         if generator.finished:
             break
         advance()
-    return np.array(emitted), trips
+    return np.array(emitted), trips, period_s
 
 
-def require_guarded(seed: int) -> None:
-    period_s = 0.008 if seed % 2 else 0.002
-    poses, trips = guarded_sequence(seed, period_s)
+def require_guarded(seed: int, speed_shares: bool = False) -> None:
+    poses, trips, period_s = guarded_sequence(seed, speed_shares)
     velocity = np.diff(poses, axis=0) / period_s
     acceleration = np.diff(velocity, axis=0) / period_s
     jerk = np.diff(acceleration, axis=0) / period_s
@@ -181,9 +187,16 @@ def require_guarded(seed: int) -> None:
     assert found[2] <= LIMITS.max_jerk_m_s3, seed
 
 
-@pytest.mark.parametrize("seed", range(20_000, 20_120))
+# In sequence 571 a plan came in and left the box again by less than a micrometre; the guard stopped
+# it dead, with 36 m/s2.
+@pytest.mark.parametrize("seed", [571, *range(60)])
 def test_from_any_start_no_planned_motion_trips_the_guard_or_breaks_a_cap(seed: int) -> None:
     require_guarded(seed)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_speed_that_changes_on_the_way_breaks_no_cap_either(seed: int) -> None:
+    require_guarded(seed, speed_shares=True)
 
 
 @pytest.mark.slow
