@@ -142,8 +142,9 @@ class EvaluateNode(Node):
         with self._shutdown.defer():
             return self._recorder.end(metadata)
 
-    def _on_recorded(self, topic: str, data: bytes) -> None:
-        self._recorder.write(topic, data, time.time_ns())
+    def _on_recorded(self, topic: str, data: bytes, info: Mapping[str, Any]) -> None:
+        # When it arrived, as rosbag2 writes it: on a busy machine it may have waited for this call.
+        self._recorder.write(topic, data, int(info.get("received_timestamp") or time.time_ns()))
 
     def _on_side_view(self, message: Image) -> None:
         if not self._recorder.is_open:
