@@ -41,26 +41,31 @@ class Scene:
     """The newest of everything that a bag holds before its n-th command."""
 
     def __init__(self, bag: Path, command_number: int) -> None:
-        self.transforms: dict[str, tuple[str, FloatArray]] = {}
         self.newest: dict[str, Any] = {}
         self.images: dict[str, Any] = {}
         self.infos: dict[str, Any] = {}
+        edges: dict[str, list[tuple[int, str, FloatArray]]] = {}
         count = 0
         for item in read_recording(bag):
             message = item.message
             if item.topic in ("tf", "tf_static"):
                 for transform in message.transforms:
-                    self.transforms[transform.child_frame_id] = _edge(transform)
+                    edges.setdefault(transform.child_frame_id, []).append(_edge(transform))
+            elif count >= command_number:
+                continue
             elif item.topic.endswith("depth/image_rect_raw"):
                 self.images[message.header.frame_id] = message
             elif item.topic.endswith("depth/camera_info"):
                 self.infos[message.header.frame_id] = message
             else:
                 self.newest[item.topic] = message
-            if item.topic == "delta_command":
-                count += 1
-                if count == command_number:
-                    break
+                count += item.topic == "delta_command"
+        # As tf2 looks them up: those of the time at which the pictures were taken.
+        taken_ns = min(_nanoseconds(image.header.stamp) for image in self.images.values())
+        self.transforms = {
+            child: min(found, key=lambda edge: abs(edge[0] - taken_ns))[1:]
+            for child, found in edges.items()
+        }
 
     def root_from(self, frame: str) -> FloatArray:
         """Pose (4, 4) of a frame in base_link, by the recorded transforms."""
@@ -82,12 +87,16 @@ class Scene:
         return np.stack([x, y, z], axis=1) @ pose[:3, :3].T + pose[:3, 3]
 
 
-def _edge(transform: Any) -> tuple[str, FloatArray]:
+def _nanoseconds(stamp: Any) -> int:
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def _edge(transform: Any) -> tuple[int, str, FloatArray]:
     t, r = transform.transform.translation, transform.transform.rotation
     pose = np.eye(4)
     pose[:3, 3] = (t.x, t.y, t.z)
     pose[:3, :3] = Rotation.from_quat([r.x, r.y, r.z, r.w]).as_matrix()
-    return transform.header.frame_id, pose
+    return _nanoseconds(transform.header.stamp), transform.header.frame_id, pose
 
 
 def render_arm(scene: Scene) -> tuple[NDArray[np.uint8], FloatArray, FloatArray]:
