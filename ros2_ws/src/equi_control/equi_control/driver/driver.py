@@ -29,9 +29,10 @@ from equi_control.driver.state import (
 )
 from equi_control.driver.step_runner import StepRunner
 from equi_control.driver.steps import StepReport
+from equi_control.driver.take_over import TakeOver, TakeOverResult
 from equi_control.robotiq.worker import GripperReport
 from equi_control.servo.process import ServoProcess
-from equi_control.servo.shared_state import Phase, ServoState
+from equi_control.servo.shared_state import ServoState
 from equi_core.motion.joint_limits import warm_up
 from equi_core.motion.safety import StepCommand
 
@@ -62,11 +63,7 @@ class Driver:
         self.fault: Fault | None = None
         self.fault_count = 0
         self.notice = ""
-        self._activation_pending = False
-        self._activate_by_s = math.inf
-        self._gripper_asked = False
-        self._refusals_seen = 0
-        self._pause_pending = False
+        self._take_over = TakeOver(self._arm, self._gripper, config.gripper_activation_timeout_s)
         self._reset_pending = False
 
     # Requests ------------------------------------------------------------------------------------
@@ -94,10 +91,7 @@ class Driver:
         if not self._arm.is_idle:
             raise Refused("the robot is not connected yet; wait, or look at the driver's log")
         self.notice = ""
-        self._activation_pending = True
-        self._gripper_asked, self._pause_pending = False, False
-        self._refusals_seen = self._arm.last_state.take_over_refusals if self._arm.last_state else 0
-        self._arm.take_over()
+        self._take_over.start()
 
     def deactivate(self) -> list[StepReport]:
         """Stop, let go of the arm, be ready to take over again; returns the interrupted step."""
@@ -107,10 +101,10 @@ class Driver:
         self._gripper.drop_unsent()
         self._cancel_motion()
         # While the take-over is under way the state is still IDLE, but the arm may be driven.
-        if self.state is not DriverState.IDLE or self._activation_pending:
+        if self.state is not DriverState.IDLE or self._take_over.active:
             self._arm.end()
             self._start_servo()
-        self._activation_pending = False
+        self._take_over.cancel()
         self.state = next_state(self.state, Event.RELEASED)
         self.notice = "deactivated: an operator let go of the arm; activate it to go on"
         return reports
@@ -167,7 +161,7 @@ class Driver:
             return []
         self._arm.decelerate()
         if self.state is DriverState.IDLE:
-            self._pause_pending = self._activation_pending
+            self._take_over.pause_asked = self._take_over.active
             return []
         reports = self._steps.interrupt("asked to hold")
         self._cancel_motion()
@@ -322,7 +316,7 @@ class Driver:
     @property
     def activating(self) -> bool:
         """Whether a take-over is under way."""
-        return self._activation_pending
+        return self._take_over.active
 
     @property
     def resetting(self) -> bool:
@@ -346,8 +340,8 @@ class Driver:
         if self._gripper.has_lost_object():
             self.notice = "object_lost: the gripper no longer holds the object"
             self._steps.add_reason(self.notice)
-        if self._activation_pending:
-            late = self._finish_activation(servo_state)
+        if self._take_over.active:
+            late = self._advance_take_over(servo_state)
             if late is not None:
                 return self._latch(late)
         self._set_down.see(servo_state)
@@ -382,7 +376,7 @@ class Driver:
         else:
             self._arm.abort(fault.reason)  # at once; or it has stopped the arm and ended
         self._cancel_motion()
-        self._activation_pending = False
+        self._take_over.cancel()
         self._reset_pending = False
         self.fault = fault
         self.fault_count += 1
@@ -405,31 +399,22 @@ class Driver:
             self.state = next_state(self.state, Event.RESET)
             _LOG.info("fault reset; the next motion is planned from the measured pose")
 
-    def _finish_activation(self, servo_state: ServoState) -> Fault | None:
-        """Arm first; the gripper runs its stroke only on an arm that was taken over."""
-        if servo_state.take_over_refusals > self._refusals_seen:
-            self._activation_pending = False
+    def _advance_take_over(self, servo_state: ServoState) -> Fault | None:
+        result = self._take_over.advance(servo_state)
+        if result is TakeOverResult.REFUSED:
             self.notice = f"take_over_refused: {servo_state.message}"
             _LOG.error(self.notice)
-            return None
-        if servo_state.phase is not Phase.STREAMING:
-            return None
-        limit_s = self.config.gripper_activation_timeout_s
-        if not self._gripper_asked:
-            self._gripper_asked = True
-            self._activate_by_s = time.monotonic() + limit_s
-            self._gripper.activate(limit_s)
-        if self.gripper_report.active:
-            self._activation_pending = False
-            self._steps.resume_at(float(servo_state.commanded[3]))
-            self.state = next_state(self.state, Event.TAKEN_OVER)
-            if self._pause_pending:
-                self.state = next_state(self.state, Event.PAUSED)
-        elif time.monotonic() > self._activate_by_s:
+        elif result is TakeOverResult.GRIPPER_LATE:
+            after_s = self.config.gripper_activation_timeout_s
             reason = self.gripper_report.reason or "no answer"
             return fault_of_code(
-                FaultCode.GRIPPER, f"the gripper is not active after {limit_s:g} s ({reason})"
+                FaultCode.GRIPPER, f"the gripper is not active after {after_s:g} s ({reason})"
             )
+        elif result is TakeOverResult.DONE:
+            self._steps.resume_at(float(servo_state.commanded[3]))
+            self.state = next_state(self.state, Event.TAKEN_OVER)
+            if self._take_over.pause_asked:
+                self.state = next_state(self.state, Event.PAUSED)
         return None
 
     def _refusal(self) -> str:
