@@ -83,6 +83,8 @@ def measure_start(link: MeasurementLink) -> float:
         started_s = link.start_program()
         if started_s is not None:
             times.append(started_s)
+    if not times:
+        raise Aborted("no start of the program could be timed")
     return float(np.median(times))
 
 

@@ -36,6 +36,7 @@ _POLL_S = 0.0002
 _START_LIMIT_S = 5.0
 _ARM_LIMIT_S = 2.0
 _CLEAR_CYCLES = 4
+_START_TRIES = 2
 _MOST_READINGS = 10
 
 
@@ -142,26 +143,20 @@ class MeasurementLink:
             From the end of the upload until the program plays [s]; None at the first connection,
             whose upload cannot be told apart from the library's other work.
         """
-        started_s: float | None = None
-        try:
-            if self._control is None:
-                self._control = rtde_control.RTDEControlInterface(self.host)
-                set_tcp_nodelay(self.host, _RTDE_PORT)
-            else:
-                self._clear_command(self._control)
-                self._control.reuploadScript()
-                uploaded_s = time.monotonic()
-                self._wait_until_playing(uploaded_s)
-                started_s = time.monotonic() - uploaded_s
-            self._arm_watchdog(self._control)
-        except RuntimeError as error:
-            if isinstance(error, LinkError):
-                raise
-            raise LinkError(
-                f"{self.host} did not start the control program: {error}. Remote control on, no "
-                "other RTDE client, EtherNet/IP, PROFINET and Modbus off?"
-            ) from error
-        return started_s
+        for attempt in range(_START_TRIES):
+            try:
+                return self._start_once()
+            except LinkError:
+                # Nothing has moved: a program that did not come up may be tried again, afresh.
+                if attempt == _START_TRIES - 1:
+                    raise
+                self.release()
+            except RuntimeError as error:
+                raise LinkError(
+                    f"{self.host} did not start the control program: {error}. Remote control on, "
+                    "no other RTDE client, EtherNet/IP, PROFINET and Modbus off?"
+                ) from error
+        return None
 
     def servo(
         self, joints_rad: FloatArray, period_s: float, lookahead_s: float, gain: float
@@ -221,6 +216,20 @@ class MeasurementLink:
         if self._control is not None:
             self._control.disconnect()
             self._control = None
+
+    def _start_once(self) -> float | None:
+        started_s: float | None = None
+        if self._control is None:
+            self._control = rtde_control.RTDEControlInterface(self.host)
+            set_tcp_nodelay(self.host, _RTDE_PORT)
+        else:
+            self._clear_command(self._control)
+            self._control.reuploadScript()
+            uploaded_s = time.monotonic()
+            self._wait_until_playing(uploaded_s)
+            started_s = time.monotonic() - uploaded_s
+        self._arm_watchdog(self._control)
+        return started_s
 
     # The speed slider ----------------------------------------------------------------------------
 
