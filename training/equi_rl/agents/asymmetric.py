@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections import deque
 from typing import NamedTuple
 
 import torch
@@ -36,22 +35,12 @@ from equi_rl.agents.imitation import SPREAD_WEIGHT
 from equi_rl.agents.returns import lambda_returns
 from equi_rl.agents.sampled_improvement import SampledImprovement
 from equi_rl.agents.state_critic import StateCritic, rotate_horizontally
-from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
+from equi_rl.data.episode_batch import BatchError, EpisodeBatch
 from equi_rl.nets import dense
 from equi_rl.nets.distributions import squash
 from equi_rl.nets.networks import Actor
 
 _LABEL_REACH = 0.98
-
-
-class CriticBatch(NamedTuple):
-    """What the critic needs of a batch; actions are given in the frames of the states."""
-
-    states: Tensor  # (D, S)
-    requested: Tensor  # (D, 5)
-    decided: Tensor  # (D, 5) what the policy would have done
-    rewards: Tensor  # (D,)
-    lengths: Tensor  # (B,) of the episodes
 
 
 class _Decisions(NamedTuple):
@@ -89,7 +78,6 @@ class AsymmetricUpdate:
             critic.parameters(), lr=settings.critic_learning_rate, foreach=True
         )
         self.updates = 0
-        self.recent: deque[CriticBatch] = deque(maxlen=settings.critic_batches)
 
     @property
     def actor_is_frozen(self) -> bool:
@@ -103,7 +91,7 @@ class AsymmetricUpdate:
         with torch.set_grad_enabled(not self.actor_is_frozen):
             decided = self._decide(batch)
         if self.settings.teacher is Teacher.VALUES:
-            metrics |= self._improve_critic(critic_batch(batch, decided.mean.detach()))
+            metrics |= self._improve_critic(batch, decided.mean.detach())
             if diagnose:
                 metrics |= self._diagnosed(batch, decided.mean.detach())
         if not self.actor_is_frozen:
@@ -130,14 +118,14 @@ class AsymmetricUpdate:
 
     # Critic ---------------------------------------------------------------------------------------
 
-    def _improve_critic(self, newest: CriticBatch) -> dict[str, float]:
+    def _improve_critic(self, batch: EpisodeBatch, mean: Tensor) -> dict[str, float]:
         settings = self.settings
-        self.recent.append(newest)
-        drawn = torch.randint(len(self.recent), (settings.critic_steps - 1,)).tolist()
-        for batch in (*(self.recent[number] for number in drawn), newest):
-            with torch.no_grad():
-                targets = self.targets(batch)
-            values = self.critic(batch.states, batch.requested[None])[:, 0]
+        states, frame_rad = required_states(batch)
+        asked = rotate_horizontally(batch.requested_actions, -frame_rad)[None]
+        with torch.no_grad():
+            targets = self.targets(batch, mean)
+        for _ in range(settings.critic_steps):
+            values = self.critic(states, asked)[:, 0]
             loss = (values - targets).square().mean(dim=1).sum()
             self.critic_optimiser.zero_grad(set_to_none=True)
             loss.backward()
@@ -146,29 +134,30 @@ class AsymmetricUpdate:
             )
             self.critic_optimiser.step()
             with torch.no_grad():
-                for slow, new in zip(
+                for slow, newest in zip(
                     self.target.parameters(), self.critic.parameters(), strict=True
                 ):
-                    slow.lerp_(new, settings.tau)
+                    slow.lerp_(newest, settings.tau)
         return {
             "critic_loss": float(loss.detach()),
             "critic_gradient_norm": float(norm),
             "value": float(values.detach().mean()),
         }
 
-    def targets(self, batch: CriticBatch) -> Tensor:
-        """y_t for every transition (D,)."""
-        settings = self.settings
-        layout = EpisodeLayout.of_lengths(batch.lengths.tolist())
-        noise = settings.target_noise_std * torch.randn(batch.decided.shape)
+    def targets(self, batch: EpisodeBatch, mean: Tensor) -> Tensor:
+        """y_t for every transition (D,); ``mean`` (D, 5) is what the policy would do in each."""
+        settings, layout = self.settings, batch.layout
+        states, frame_rad = required_states(batch)
+        following = _next_step(batch)
+        noise = settings.target_noise_std * torch.randn(mean.shape)
+        action = rotate_horizontally((mean + noise).clamp(-1.0, 1.0), -frame_rad)
         pair = torch.randperm(settings.heads)[:2]
-        values = self.target(batch.states, (batch.decided + noise)[None])[pair, 0].amin(dim=0)
+        values = self.target(states, action[None])[pair, 0].amin(dim=0)
         ended = layout.is_last_step
-        next_values = values.clamp(*settings.target_range)[_next_step(layout)]
         targets = lambda_returns(
             settings.reward_scale * batch.rewards,
             settings.discount * (~ended).float(),
-            next_values.masked_fill(ended, 0.0),
+            values.clamp(*settings.target_range)[following].masked_fill(ended, 0.0),
             settings.td_lambda,
             layout,
         )
@@ -242,20 +231,9 @@ def required_states(batch: EpisodeBatch) -> tuple[Tensor, Tensor]:
     return batch.privileged_state, batch.privileged_frame_rad
 
 
-def critic_batch(batch: EpisodeBatch, mean: Tensor) -> CriticBatch:
-    """The critic's part of a batch; `mean` (D, 5) is what the policy would do in each step."""
-    states, frame_rad = required_states(batch)
-    return CriticBatch(
-        states,
-        rotate_horizontally(batch.requested_actions, -frame_rad),
-        rotate_horizontally(mean, -frame_rad),
-        batch.rewards,
-        torch.bincount(batch.layout.step_episode),
-    )
-
-
-def _next_step(layout: EpisodeLayout) -> Tensor:
+def _next_step(batch: EpisodeBatch) -> Tensor:
     """(D,) the transition that follows each; of the last of an episode, any."""
+    layout = batch.layout
     step_of_frame = torch.zeros(layout.n_frames, dtype=torch.int64)
     step_of_frame[layout.frame_of_step] = torch.arange(layout.n_steps)
     return step_of_frame[layout.next_frame_of_step]

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from equi_rl.agents.asymmetric import AsymmetricUpdate, CriticBatch
+from equi_rl.agents.asymmetric import AsymmetricUpdate
 from equi_rl.agents.asymmetric_settings import AsymmetricSettings
 from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
 from equi_rl.agents.learner import (
@@ -29,8 +29,6 @@ from equi_rl.agents.state_critic import StateCritic
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.nets.checkpoint import restore_parameters
 from equi_rl.nets.networks import Actor
-
-_BATCH = "critic_batch"
 
 
 class AsymmetricLearner(Learner):
@@ -71,14 +69,9 @@ class AsymmetricLearner(Learner):
         return metrics
 
     def tensors(self) -> dict[str, Tensor]:
-        """Trained actor, critic and target, the critic's batches, and the optimisers' moments."""
+        """Trained actor, critic and target, and the optimisers' moments."""
         update = self._update
         return {
-            **{
-                f"{_BATCH}.{number}.{name}": tensor
-                for number, batch in enumerate(update.recent)
-                for name, tensor in batch._asdict().items()
-            },
             **named_parameters(self._trained, "trained"),
             **named_parameters(update.critic, "state_critic"),
             **named_parameters(update.target, "state_critic_target"),
@@ -88,12 +81,11 @@ class AsymmetricLearner(Learner):
         }
 
     def state(self) -> dict[str, Any]:
-        """Number of updates, by imitation and by the actor-critic; eta; how many batches it has."""
+        """Number of updates made, by imitation and by the actor-critic; eta of the latter."""
         return {
             "imitation_updates": self._pretraining.updates,
             "asymmetric_updates": self._update.updates,
             "improvement_temperature": self._update.sampled.temperature,
-            "critic_batches": len(self._update.recent),
         }
 
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
@@ -109,7 +101,3 @@ class AsymmetricLearner(Learner):
         self._pretraining.updates = int(state["imitation_updates"])
         update.updates = int(state["asymmetric_updates"])
         update.sampled.temperature = float(state["improvement_temperature"])
-        update.recent.clear()
-        for number in range(int(state["critic_batches"])):
-            parts = {name: tensors[f"{_BATCH}.{number}.{name}"] for name in CriticBatch._fields}
-            update.recent.append(CriticBatch(**parts))

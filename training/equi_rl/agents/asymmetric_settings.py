@@ -44,11 +44,8 @@ class AsymmetricSettings:
     """Polyak coefficient: share of the new critic's weights that enters the target per step."""
     critic_learning_rate: float = 1e-3
     """Adam's learning rate of the critic."""
-    critic_steps: int = 3
-    """Steps of the critic per update: one on the batch, the others on batches of before, with what
-    the policy did in them then."""
-    critic_batches: int = 32
-    """So many of the latest batches are kept for that, without their images."""
+    critic_steps: int = 2
+    """Steps of the critic per update, on one batch and its targets."""
     critic_gradient_clip: float = 5.0
     """Largest norm of the critic's gradient."""
     actor_learning_rate: float = 1e-3
@@ -59,7 +56,7 @@ class AsymmetricSettings:
     """It falls along a cosine to this share of itself at the end of the run."""
     actor_gradient_clip: float = 1.0
     """Largest norm of the actor's gradient."""
-    actor_frozen_updates: int = 150
+    actor_frozen_updates: int = 300
     """For so many updates only the critic learns."""
     policy_ema: float = 0.005
     """Share of the trained actor's weights that enters the acting policy per update."""
@@ -79,7 +76,7 @@ class AsymmetricSettings:
                 "asymmetric.policy_ema is 0.0; it must be above 0, or the acting policy never"
                 " changes"
             )
-        least = {"heads": 2, "width": 1, "critic_steps": 1, "critic_batches": 1}
+        least = {"heads": 2, "width": 1, "critic_steps": 1}
         for name in ("reward_scale", "actor_frozen_updates", *least):
             if getattr(self, name) < least.get(name, 0):
                 raise ValueError(
