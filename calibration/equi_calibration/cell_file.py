@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The cell's calibration settings: which cameras, which board, where it is held, and the limits.
 
-They are the block `equi_calibrate` of the cell file (equi_bringup's cells/<cell>.yaml, or one's own); serial numbers,
-cloud topics and tape-measured positions of the cameras come from its shared block `cell`. Reading
-is strict: an unknown, missing or senseless field is refused by its name.
+They are the block `equi_calibrate` of the cell file (equi_bringup's cells/<cell>.yaml, or your
+own); serial numbers, cloud topics and tape-measured positions of the cameras come from its shared
+block `cell`. Reading is strict: an unknown, missing or senseless field is refused by its name.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def check(
         dataset: folder that was solved.
         cell: the cell; the one that the dataset names if not given.
         quick: the daily check.
-        results: folder of results; ~/.ros/equi/calibration by default, and for a synthetic dataset a
-            folder inside it, so that a rehearsal never replaces the calibration of a cell.
+        results: folder of results; ~/.ros/equi/calibration by default, and for a synthetic dataset
+            a folder inside it, so that a rehearsal never replaces the calibration of a cell.
         timeout_s: how long --quick waits for the cameras.
     """
     if quick:

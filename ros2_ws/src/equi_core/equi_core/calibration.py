@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Calibration files: where each camera of a cell is, how well that is known, and the verdict.
 
-One file per cell, `~/.ros/equi/calibration/<cell>/calibration.yaml`. The calibration tool writes it,
-perception reads it. Reading is strict (unknown, missing, mistyped and out-of-range fields are
+One file per cell, `~/.ros/equi/calibration/<cell>/calibration.yaml`. The calibration tool writes
+it, perception reads it. Reading is strict (unknown, missing, mistyped and out-of-range fields are
 refused by name), a digest detects hand edits, and `require_usable` refuses a calibration that
 failed, expired, or belongs to other cameras. All poses are of the camera's *optical* frame
 (x right, y down, z forward) in base_link; metres unless the name says otherwise.
