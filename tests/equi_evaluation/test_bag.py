@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def test_rosbags_reads_topics_types_hashes_and_qos(bag):
 
 def test_rosbags_decodes_our_messages_with_the_definitions_in_the_bag(bag):
     with AnyReader([bag]) as reader:
-        messages = [
+        messages: list[tuple[str, Any]] = [
             (connection.topic, reader.deserialize(data, connection.msgtype))
             for connection, _, data in reader.messages()
         ]

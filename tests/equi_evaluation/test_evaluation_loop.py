@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -78,16 +79,23 @@ class Typist:
 
     def __iter__(self):
         for number, line in enumerate(self._lines, start=1):
-            wait_until(lambda n=number: self._questions() >= n, 20.0, f"question {number}")
+            wait_until(partial(self._asked, number), 20.0, f"question {number}")
             yield line
 
-    def _questions(self) -> int:
-        return sum(" = " in line and "(" in line for line in self.shown.getvalue().splitlines())
+    def _asked(self, number: int) -> bool:
+        lines = self.shown.getvalue().splitlines()
+        return sum(" = " in line and "(" in line for line in lines) >= number
 
 
 def typing_operator(*lines: str) -> Operator:
     typist = Typist(*lines)
     return Operator(Console(file=typist.shown, width=200), typist)
+
+
+def shown_to(operator: Operator) -> str:
+    file = operator._console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
 
 
 def test_episodes_are_named_by_task_scene_and_start_and_their_scenes_count_upwards(tmp_path):
@@ -257,7 +265,7 @@ def test_the_operator_sees_what_to_put_where_and_the_goal_goes_to_the_policy(
         operator=operator,
     )
     assert code == EXIT_COMPLETE
-    shown = operator._console.file.getvalue()
+    shown = shown_to(operator)
     stored = json.loads((model / "scenes.json").read_text())["scenes"][0]
     x_m, y_m = stored["goal_xy_m"]
     assert runner.goals == [(x_m, y_m)]
@@ -285,4 +293,4 @@ def test_an_episode_whose_recording_failed_counts_without_a_record(tmp_path):
 def test_an_operator_is_told_of_what_the_gripper_still_holds(tmp_path):
     operator = typing_operator("g", "n", "m")
     run(tmp_path, ScriptedRunner("STEP_LIMIT"), "--episodes", "1", operator=operator)
-    assert "the gripper still holds an object" in operator._console.file.getvalue()
+    assert "the gripper still holds an object" in shown_to(operator)

@@ -19,7 +19,7 @@ HEAVY = ("rclpy", "numpy", "numba", "torch", "scipy")
 def named_modules(path: Path) -> dict[str, str]:
     """Executable to module, by the source: `name = executable("module")`."""
     return {
-        node.targets[0].id: node.value.args[0].value
+        node.targets[0].id: str(ast.literal_eval(node.value.args[0]))
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)

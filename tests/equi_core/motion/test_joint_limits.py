@@ -119,7 +119,7 @@ def hostile_in_joint_space(rng: np.random.Generator) -> None:
     box = BOX.workspace
     position = rng.uniform(box.lower_m, box.upper_m)
     yaw = float(rng.uniform(-math.pi, math.pi))
-    joints = joints_at(*position, yaw)
+    joints = joints_at(position[0], position[1], position[2], yaw)
     pose = np.array([*position, unwound_yaw(top_down_pose(position, yaw), joints, CELL)])
     # Some stand a turn off, near the end of the range.
     if rng.random() < 0.5:

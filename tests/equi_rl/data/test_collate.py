@@ -167,6 +167,8 @@ def test_states_of_the_simulator_lie_beside_their_steps_and_their_frames_rotate_
     turned = collate(episodes, 84, np.random.default_rng(0), Augmentation()).episodes
     np.testing.assert_array_equal(turned.privileged_state, still.privileged_state)
     # An episode's actions and frames are rotated by one angle.
+    assert turned.privileged_frame_rad is not None
+    assert still.privileged_frame_rad is not None
     angle = turned.privileged_frame_rad - still.privileged_frame_rad
     for number in range(3):
         assert len(set(angle[turned.layout.step_episode == number].round(decimals=4).tolist())) == 1

@@ -112,7 +112,9 @@ def test_a_full_disk_keeps_the_last_checkpoint_and_whole_rows(tmp_path):
                 folder.save_checkpoint({"weights": np.ones(100_000)}, {"step": 2})
             with pytest.raises(NotWrittenError, match="progress"):
                 folder.append_progress([{"step": n, "success": 0.5} for n in range(2, 5000)])
-        arrays, state = folder.load_checkpoint()
+        stored = folder.load_checkpoint()
+    assert stored is not None
+    arrays, state = stored
     assert state == {"step": 1}
     np.testing.assert_array_equal(arrays["weights"], np.ones(10))
     assert (tmp_path / "run" / "progress.csv").read_bytes() == before
