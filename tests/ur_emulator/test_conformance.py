@@ -36,8 +36,8 @@ FULL = ConformanceFile(
     measured_at="2025-01-31T12:00:00+00:00",
     slider=(SliderPoint(0.5, 0.75, 0.5, 0.5, 1.0), SliderPoint(0.2, 0.6, 0.2, 0.2, 1.0)),
     stops=(
-        StopMeasurement("program_end", 0, 0.5, 0.0685, 0.26),
-        StopMeasurement("protective_stop", 0, 0.5, 0.011, 0.05),
+        StopMeasurement("program_end", 0, 0.5, 0.0765, 0.26),
+        StopMeasurement("protective_stop", 0, 0.5, 0.019, 0.05),
     ),
     gripper=GripperTiming(3.1, 0.7, 0.8, 0.03, 0.05),
     tracking=TrackingLag(0.1, 300.0, 1.0, 0.13, 0.85, 0.01),
@@ -132,8 +132,9 @@ def test_a_fit_takes_over_what_was_measured_and_leaves_the_rest() -> None:
     assert profile.program_start_s == 0.08
     assert profile.gripper_activation_s == 3.1
     assert (profile.gripper_echo_s, profile.gripper_motion_s) == (0.03, 0.05)
-    # Half a radian per second stopped within 0.0685 rad, of which 10 ms are the joints' lag.
-    assert profile.program_end_rad_s2 == pytest.approx(0.25 / (2 * (0.0685 - 0.005)), rel=0.01)
+    # Half a radian per second stopped within 0.0765 rad, of which 10 ms are the joints' lag and
+    # 16 ms the emulator's own reaction.
+    assert profile.program_end_rad_s2 == pytest.approx(0.25 / (2 * (0.0765 - 0.013)), rel=0.01)
     assert profile.protective_stop_scale == pytest.approx(0.25 / (2 * 0.006) / 13.0, rel=0.02)
     assert profile.cycle_jitter_s == pytest.approx(0.0005, rel=0.01)
     assert profile.collision_lag_m == STRICT.collision_lag_m

@@ -14,6 +14,8 @@ from ur_emulator.profile import PROTECTIVE_STOP_RAD_S2, Profile
 
 # Emulated strokes at full speed, for which a file holds measured times.
 _STROKE_S = 0.085 / 0.150
+# Two cycles at 125 Hz pass between a request over TCP and its first effect.
+_REACTION_S = 0.016
 # Spacing of cycles that are late by a half-normal time of scale 1: its 99th percentile is this much
 # above the period (4 million samples).
 _P99_OF_JITTER = 2.08
@@ -113,11 +115,16 @@ def _tracking(lag: TrackingLag) -> dict[str, float]:
 
 
 def _stops(stops: Sequence[StopMeasurement], lag_s: float) -> dict[str, float]:
-    """Decelerations from speed and travel; the joints' own lag adds its share of travel."""
+    """Decelerations from speed and travel.
+
+    The joints' own lag adds its share of travel, and so does the time that the emulator itself
+    takes to react; a robot's reaction that is longer than that counts as gentler braking.
+    """
 
     def deceleration(stop: StopMeasurement) -> float:
         speed = stop.joint_speed_rad_s
-        braking_rad = max(stop.joint_travel_rad - speed * lag_s, 0.05 * stop.joint_travel_rad)
+        before_rad = speed * (lag_s + _REACTION_S)
+        braking_rad = max(stop.joint_travel_rad - before_rad, 0.05 * stop.joint_travel_rad)
         return speed**2 / (2 * braking_rad)
 
     changes: dict[str, float] = {}
