@@ -113,6 +113,18 @@ def test_nodes_come_up_in_order_and_the_death_of_one_brings_the_others_down(
     ]
 
 
+def test_a_node_that_ends_by_itself_brings_the_others_down_at_once(start: Any, manage: Any) -> None:
+    eye, arm = start("eye"), start("arm")
+    manager = manage("eye", "arm")
+    manager.wait_for_text("every node is up: eye, arm", PATIENCE_S)
+
+    eye.signal_alone(signal.SIGTERM)
+
+    assert manager.wait_for_exit(PATIENCE_S) == 1
+    assert "bringing every node down: eye has ended" in manager.output
+    assert arm.wait_for_exit(PATIENCE_S) == 0
+
+
 def test_a_refusal_is_told_by_the_manager_with_its_reason_and_nothing_was_activated(
     start: Any, manage: Any
 ) -> None:

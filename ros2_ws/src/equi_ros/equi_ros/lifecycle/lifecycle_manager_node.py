@@ -39,6 +39,7 @@ from equi_ros.run_node import run_node
 
 _POLL_PERIOD_S = 0.05
 _ANSWER_TIMEOUT_S = 5.0
+_GRACE_S = 0.5
 _FELL_BACK = (State.PRIMARY_STATE_UNCONFIGURED, State.PRIMARY_STATE_FINALIZED)
 # A byte in the definition: bytes or a number, by the version of the generator.
 _ERROR_LEVEL = Log.ERROR if isinstance(Log.ERROR, int) else int.from_bytes(Log.ERROR, "little")
@@ -196,10 +197,18 @@ class LifecycleManagerNode(Node):
         if event.alive_count > 0 or name not in self._states or self._going_down:
             return
         gone = event.not_alive_count == 0
-        if gone or self._states[name] == ACTIVE:
+        silent = f"died, or hangs: it gave no sign of life for {qos.HEARTBEAT_LEASE_S:g} s"
+        if gone and self.executor is not None:
             self._states[name] = UNKNOWN
-            silent = f"gave no sign of life for {qos.HEARTBEAT_LEASE_S:g} s"
-            self._fail(f"{name} {'has ended' if gone else f'died, or hangs: it {silent}'}")
+            self.executor.create_task(self._fail_soon(f"{name} has ended"))
+        elif self._states[name] == ACTIVE:
+            self._states[name] = UNKNOWN
+            self._fail(f"{name} {silent}")
+
+    async def _fail_soon(self, reason: str) -> None:
+        """After a Ctrl-C every process ends, this one too: that is no failure."""
+        await self._waiter.until(lambda: False, _GRACE_S)
+        self._fail(reason)
 
     def _on_log(self, message: Log) -> None:
         if message.level < _ERROR_LEVEL or not message.msg:
