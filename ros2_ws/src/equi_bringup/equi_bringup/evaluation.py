@@ -8,6 +8,9 @@ from pathlib import Path
 
 from equi_bringup.arguments import ArgumentError
 
+_WAIT_S = 600
+"""Longest wait for the nodes to come up [s]; the lifecycle manager gives up before that."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -41,6 +44,7 @@ class Evaluation:
                 f"launch: ros2 run equi_evaluation evaluate {' '.join(words)}"
             )
         words += ["--seed", str(self.seed), "--driven-by", self.driven_by, "--ground-truth"]
+        words += ["--wait-s", str(_WAIT_S)]
         words += ["--record"] if self.record else []
         words += [] if self.balanced else ["--any-order"]
         return [*words, "--output", self.output] if self.output else words
