@@ -269,7 +269,7 @@ def test_while_a_stranger_publishes_commands_nobodys_is_executed(robot: RobotOve
     # The driver learns of his departure a moment later than the test: what it drops until then has
     # no answer, so the expected publisher repeats its step until there is one.
     own = DeltaCommand(episode_id="guarded", step_index=0)
-    own.translation.z = 0.01
+    own.translation.z = -0.03
 
     def executed() -> list[Any]:
         own.header.stamp = robot.probe.node.get_clock().now().to_msg()
