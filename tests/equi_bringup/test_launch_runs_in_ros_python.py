@@ -78,3 +78,18 @@ def test_no_code_looks_for_the_source_tree_at_run_time() -> None:
         if word in path.read_text(encoding="utf-8")
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_process_of_ours_that_a_launch_starts_ends_with_the_launch(path: Path) -> None:
+    literals = [
+        node.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    for package in {name for name in literals if name.startswith("equi_")}:
+        manifest = (ROOT / "ros2_ws/src" / package / "setup.py").read_text()
+        for name in literals:
+            if f'"{name} = ' in manifest:
+                # Its entry point is one that watches the launch: equi_ros.node_process.
+                assert f'"{name} = {package}.executables:' in manifest

@@ -24,8 +24,8 @@ setup(
     zip_safe=True,
     entry_points={
         "console_scripts": [
-            "robot_state_publisher = equi_description.robot_state_publisher_node:main",
-            "motion_marker_node = equi_description.motion_marker_node:main",
+            "robot_state_publisher = equi_description.executables:robot_state_publisher",
+            "motion_marker_node = equi_description.executables:motion_marker_node",
             "print_urdf = equi_description.print_urdf:main",
         ],
     },
