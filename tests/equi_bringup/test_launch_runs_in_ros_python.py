@@ -87,8 +87,9 @@ def test_every_process_of_ours_that_a_launch_starts_ends_with_the_launch(path: P
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    for package in {name for name in literals if name.startswith("equi_")}:
+    for package in {name for name in literals if (ROOT / "ros2_ws/src" / name).is_dir()} - {""}:
         manifest = (ROOT / "ros2_ws/src" / package / "setup.py").read_text()
+        manifest = manifest[manifest.index("console_scripts") :].partition("]")[0]
         for name in literals:
             if f'"{name} = ' in manifest:
                 # Its entry point is one that watches the launch: equi_ros.node_process.
