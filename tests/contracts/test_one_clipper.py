@@ -26,10 +26,12 @@ from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import Phase, ServoState
 from equi_core.action import decode, encode
+from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import ActionSpec
-from equi_core.geometry import top_down_pose
+from equi_core.geometry import invert, top_down_pose
 from equi_core.motion.safety import StepCommand
 from equi_core.motion.safety_limits import SafetyLimits
+from equi_core.motion.ur5_kinematics import HOME_RAD, inverse_near
 from equi_core.step_limits import Reason
 from equi_rl.envs import make_env
 from equi_rl.envs.base import HiddenPropertyEnv
@@ -48,10 +50,14 @@ class StillServo:
         self._state = ServoState()
 
     def rest_at(self, position_m: tuple[float, float, float], yaw_rad: float) -> None:
+        task_from_tcp = top_down_pose(position_m, yaw_rad)
         self._state = ServoState(
             heartbeat_s=time.monotonic(),
             phase=Phase.STREAMING,
-            task_from_tcp=top_down_pose(position_m, yaw_rad),
+            joints_rad=inverse_near(
+                task_from_tcp @ invert(CellGeometry().flange_from_tcp), HOME_RAD
+            ),
+            task_from_tcp=task_from_tcp,
             commanded=np.array([*position_m, yaw_rad]),
         )
 
