@@ -80,18 +80,28 @@ def test_a_signal_cancels_the_episode_before_the_evaluator_ends(
     assert "did not confirm" not in evaluator.output
 
 
-def test_an_error_while_listening_cancels_the_episode(
+def test_a_label_that_is_no_json_ends_neither_the_episode_nor_the_evaluator(
     policy: EndlessPolicy, evaluator: Any, ros_probe: Any
 ) -> None:
     from rclpy.qos import DurabilityPolicy, QoSProfile
+    from sensor_msgs.msg import Image
     from std_msgs.msg import String
 
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     truth = ros_probe.node.create_publisher(String, "/simulated_scene/ground_truth", latched)
+    wait_until(truth.get_subscription_count, PATIENCE_S, "the evaluator listens")
     truth.publish(String(data="no JSON"))
+    # It still hears what comes later.
+    grey = Image(encoding="mono8", height=2, width=2, step=2, data=bytes(4))
+    views = ros_probe.node.create_publisher(Image, "/side_view", 1)
+    timer = ros_probe.node.create_timer(0.02, lambda: views.publish(grey))
+    evaluator.wait_for_text("no side view is recorded", PATIENCE_S)
+    timer.cancel()
+    assert not policy.cancelled.is_set()
 
-    wait_until(policy.cancelled.is_set, PATIENCE_S, "the episode is cancelled")
-    assert evaluator.wait_for_exit(PATIENCE_S) != 0
+    evaluator.signal_alone(signal.SIGTERM)
+
+    assert evaluator.wait_for_exit(PATIENCE_S) == 130, evaluator.output
 
 
 def test_a_side_view_of_another_kind_is_left_out_with_one_warning(
