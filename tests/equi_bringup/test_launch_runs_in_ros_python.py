@@ -87,7 +87,8 @@ def test_every_process_of_ours_that_a_launch_starts_ends_with_the_launch(path: P
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    for package in {name for name in literals if (ROOT / "ros2_ws/src" / name).is_dir()} - {""}:
+    packages = {path.parent.name for path in (ROOT / "ros2_ws/src").glob("*/setup.py")}
+    for package in packages & set(literals):
         manifest = (ROOT / "ros2_ws/src" / package / "setup.py").read_text()
         manifest = manifest[manifest.index("console_scripts") :].partition("]")[0]
         for name in literals:
