@@ -201,7 +201,9 @@ def test_what_was_measured_of_other_weights_does_not_stay_beside_new_ones(folder
     main([str(folder), str(model), "--evaluation", str(evaluation)])
     (model / "curve.png").write_bytes(b"of another run")
     assert main([str(folder), str(model)]) == 0
-    assert set(contents(model)) == {"policy.safetensors", "contract.json", "MODEL_CARD.md"}
+    # The layouts of the task's test scenes were not measured: they stay.
+    kept = {"policy.safetensors", "contract.json", "MODEL_CARD.md", "scenes.json"}
+    assert set(contents(model)) == kept
     assert "success.gif" not in (model / "MODEL_CARD.md").read_text()
 
 
