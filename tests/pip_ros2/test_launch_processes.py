@@ -336,7 +336,7 @@ def test_a_missing_executable_stops_what_runs_and_lists_what_there_is(
     assert launch.finish() == 1
     until_dead(pid, within_s=0.0)
     launch.wait_for("executable 'walker' not found in the libexec directory")
-    launch.wait_for("Executables of package 'pip_ros2_demo': exit_with, listener, talker")
+    launch.wait_for("Executables of package 'pip_ros2_demo': exit_with, listener, machine, talker")
 
 
 def test_a_missing_package_gets_a_similar_one_suggested(call_ros2, run_ros2, launch_file) -> None:
