@@ -25,14 +25,12 @@ def modules_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_the_emulator_uses_geometry_and_kinematics_of_equi_core_and_nothing_else_of_ours() -> None:
+def test_the_emulator_uses_geometry_of_equi_core_and_nothing_else_of_ours() -> None:
     loaded = modules_after("import ur_emulator.main, ur_emulator.pytest_plugin")
 
     assert {name for name in loaded if name.startswith("equi")} == {
         "equi_core",
         "equi_core.geometry",
-        "equi_core.motion",
-        "equi_core.motion.ur5_kinematics",
     }
     assert not {"rclpy", "torch", "pybullet", "ruckig", "rich"} & loaded
 
