@@ -115,7 +115,8 @@ class UploadReader:
                     complete.append(Upload("", line.strip()))
                 continue
             self._lines.append(line)
-            self._size += len(line)
+            # With the line break, as it stands in the text.
+            self._size += len(line) + 1
             if line.rstrip() == "end" or self._size > _MAX_BYTES:
                 complete.append(Upload(self._name, "\n".join(self._lines)))
                 self._name = None
