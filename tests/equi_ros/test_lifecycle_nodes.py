@@ -87,6 +87,7 @@ def manage(processes: Any, ros_domain_id: int) -> Any:
     return manage
 
 
+@pytest.mark.slow
 def test_nodes_come_up_in_order_and_the_death_of_one_brings_the_others_down(
     start: Any, manage: Any, ros_probe: Any
 ) -> None:

@@ -199,6 +199,7 @@ def test_echo_matches_a_best_effort_publisher_and_truncates(demo_launch, run_ros
     assert (message, end) == (expected, None)
 
 
+@pytest.mark.slow
 def test_echo_shows_sizes_or_one_field_on_demand(demo_launch, run_ros2) -> None:
     sizes = run_ros2("topic", "echo", "--once", "--no-arr", "/numbers").stdout
     assert "data: '<sequence type: double, length: 200>'\n" in sizes
@@ -275,6 +276,7 @@ def test_a_service_is_not_called_with_another_type_than_it_has(demo_launch, run_
     assert "has the type std_srvs/srv/SetBool, not std_srvs/srv/Trigger" in answer.stderr
 
 
+@pytest.mark.slow
 def test_an_action_goal_runs_with_feedback_to_its_result(demo_launch, run_ros2, eventually) -> None:
     eventually("action", "list", "-t", until=lambda text: text == " [".join(FIBONACCI) + "]\n")
     answer = run_ros2("action", "send_goal", "--feedback", *FIBONACCI, "{order: 3}")
@@ -327,6 +329,7 @@ def test_parameters_have_the_values_of_launch_file_and_yaml(
     assert run_ros2("param", "get", *words).stdout == value
 
 
+@pytest.mark.slow
 def test_a_parameter_is_set_with_the_type_it_has(demo_launch, run_ros2) -> None:
     answer = run_ros2("param", "set", "/talker", "gains", "[1, 2]")
     assert (answer.returncode, answer.stdout) == (0, "Set parameter successful\n")

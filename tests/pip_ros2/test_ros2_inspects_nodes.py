@@ -91,6 +91,7 @@ def test_a_lifecycle_node_is_seen_and_led_through_its_states(ros2) -> None:
         assert ros2("lifecycle", "set", NAME, transition, *PATIENTLY).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_transition_that_the_node_refuses_is_a_failure(ros2) -> None:
     assert ros2("param", "set", NAME, "label", "broken", *PATIENTLY).returncode == 0
     refused = ros2("lifecycle", "set", NAME, "configure", *PATIENTLY)
@@ -166,6 +167,7 @@ def test_node_info_lists_topics_services_and_actions(ros2) -> None:
     assert f"    {NAME}/change_state: lifecycle_msgs/srv/ChangeState\n" in services
 
 
+@pytest.mark.slow
 def test_parameters_are_described_dumped_and_loaded_again(ros2, tmp_path) -> None:
     assert ros2("param", "describe", NAME, "belt.speed", *PATIENTLY).stdout == (
         "Parameter name: belt.speed\n"
