@@ -39,16 +39,37 @@ def cycles(emulator: EmulatorProcess) -> int:
     return int(emulator.api.status()["loop"]["cycles"])
 
 
-def assert_it_goes_on(emulator: EmulatorProcess) -> None:
-    """Cycles are run, and a newcomer is served."""
-    before = cycles(emulator)
+def wait_until(condition: Callable[[], bool]) -> None:
     deadline_s = time.monotonic() + 10.0
-    while cycles(emulator) < before + 20:
+    while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
+
+
+def run_cycles(emulator: EmulatorProcess, count: int) -> None:
+    until = cycles(emulator) + count
+    wait_until(lambda: cycles(emulator) >= until)
+
+
+def assert_it_goes_on(emulator: EmulatorProcess) -> None:
+    """Cycles are run, and a newcomer is served."""
+    run_cycles(emulator, 20)
     with socket.create_connection((emulator.address, RTDE), 10.0) as client:
         client.sendall(wire.encode_package(wire.CONTROLLER_VERSION))
-        assert struct.unpack(">HB4I", client.recv(100))[2:4] == (3, 15)
+        answer = next_package(client)
+    assert answer.kind == wire.CONTROLLER_VERSION, answer
+    assert struct.unpack(">4I", answer.payload)[:2] == (3, 15)
+
+
+def next_package(client: socket.socket) -> wire.Package:
+    """The next whole RTDE package; TCP may deliver it in parts."""
+    buffer = bytearray()
+    while True:
+        for package in wire.take_packages(buffer):
+            return package
+        data = client.recv(65_536)
+        assert data, f"closed by the emulator after {bytes(buffer)!r}"
+        buffer += data
 
 
 def send_an_endless_line(client: socket.socket) -> None:
@@ -149,13 +170,27 @@ def test_a_deeply_nested_request_is_answered_with_an_error(ur5_emulator: Emulato
 def test_a_refused_script_says_why(ur5_emulator: EmulatorProcess) -> None:
     with socket.create_connection((ur5_emulator.address, SCRIPT), 10.0) as client:
         client.sendall(script("9999"))
-        deadline_s = time.monotonic() + 10.0
-        while not any(
-            "register offset is 9999; allowed: 0, 24" in event
-            for event in ur5_emulator.api.status()["events"]
-        ):
-            assert time.monotonic() < deadline_s
-            time.sleep(0.02)
+        wait_until(
+            lambda: any(
+                "register offset is 9999; allowed: 0, 24" in event
+                for event in ur5_emulator.api.status()["events"]
+            )
+        )
+
+
+def test_an_error_of_the_past_is_not_told_to_a_client_that_connects_later(
+    ur5_emulator: EmulatorProcess,
+) -> None:
+    """On the old code it came before the answer to his first request."""
+    before = ur5_emulator.api.status()["events"][-1:]
+    with socket.create_connection((ur5_emulator.address, SCRIPT), 10.0) as client:
+        client.sendall(script("9999"))
+        wait_until(lambda: ur5_emulator.api.status()["events"][-1:] != before)
+    run_cycles(ur5_emulator, 2)
+    with socket.create_connection((ur5_emulator.address, RTDE), 10.0) as client:
+        run_cycles(ur5_emulator, 2)
+        client.sendall(wire.encode_package(wire.CONTROLLER_VERSION))
+        assert next_package(client).kind == wire.CONTROLLER_VERSION
 
 
 Call = Callable[[rtde_control.RTDEControlInterface, float], object]

@@ -130,11 +130,12 @@ class EmulatedRobot:
         A client that has it knows that what it sent before is being read, and has the whole period
         to answer.
         """
+        # Whoever connects later has no part in it: his first answer would be about somebody else.
+        message, self.controller.message = self.controller.message, None
         sessions = self.network.sessions(Service.RTDE)
         if not sessions:
             return
         values = output_variables(self.controller)
-        message, self.controller.message = self.controller.message, None
         for session in sessions:
             if isinstance(session, RtdeSession):
                 if message is not None:
