@@ -7,6 +7,8 @@ SHELL := /bin/bash
 PROFILE ?= full
 PYTHON ?=
 ARGS ?=
+# 1: also Ray and SLURM (requirements/cluster.txt); what was installed once stays up to date without it.
+CLUSTER ?=
 TASK ?= block_picking
 EQUI_FUZZ_CASES ?= 10000
 
@@ -16,25 +18,25 @@ IN_ENV := . ./env.sh &&
 # Folders that hold Python packages of ours, and the packages in them.
 BASES := $(wildcard requirements tests/fixtures training calibration ros2_ws/pip_ros2/src ros2_ws/src/* tests/fixtures/*)
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(BASES))))
-LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt
+LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt cluster.txt
 # Found as plain modules: a test folder is no package, and fixtures are imported by their own names.
 TESTS = $(shell find tests -name '*.py' -not -path 'tests/fixtures/*/*' -not -name '*.launch.py')
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow fuzz check types format bench faults graph sizes lock doctor clean ready
+.PHONY: help setup demo test test-slow test-cluster fuzz check types format bench faults graph sizes lock doctor clean ready
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
-	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
-	@echo 'Options: PROFILE=robot (no training, for the robot PC), PYTHON=python3.11, ARGS="..." (more arguments)'
+	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@echo 'Options: PROFILE=robot (no training, for the robot PC), PYTHON=python3.11, CLUSTER=1 (Ray and SLURM too), ARGS="..." (more arguments)'
 
 setup: ## install everything and build the workspace; a second time does nothing
-	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)'
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster)
 
 # What the other targets ask for: as setup, but silent if there is nothing to do.
 ready:
-	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' --quiet
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster) --quiet
 
 demo: ready ## watch a policy at work in the simulated cell (TASK=drawer_opening for another task)
 	@$(IN_ENV) python -m equi_evaluation.demo --task $(TASK) $(ARGS)
@@ -44,6 +46,9 @@ test: ready ## run the tests (ARGS="-k name" for some of them)
 
 test-slow: ready ## run the long tests
 	@$(IN_ENV) pytest -m 'slow and not fuzz and not hardware' $(ARGS)
+
+test-cluster: ready ## run the tests on a simulated Ray cluster (needs CLUSTER=1 once)
+	@$(IN_ENV) pytest -m cluster $(ARGS)
 
 fuzz: ready ## mutated files and messages: 10,000 cases per parser (EQUI_FUZZ_CASES=n for others)
 	@$(IN_ENV) EQUI_FUZZ_CASES=$(EQUI_FUZZ_CASES) pytest -m 'fuzz and not hardware' $(ARGS)

@@ -49,13 +49,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 
 # Folders of equi_rl from the bottom to the top: each may import those of the lines above its own.
 TRAINING_LEVELS: tuple[tuple[str, ...], ...] = (
-    ("sim",),
+    ("sim", "cluster"),
     ("envs", "experts"),
     ("data",),
     ("nets",),
     ("agents",),
     ("training",),
-    ("audit", "bench", "export"),
+    ("audit", "bench", "export", "sweep"),
     ("carflag",),
     ("results",),
     ("cli",),
@@ -73,6 +73,7 @@ LIBRARIES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("pybullet",): ("equi_rl.*", "equi_cell_sim.*"),
     # A process that must start fast or run at 125 Hz loads no framework.
     ("torch",): ("equi_rl.*", "equi_policy.*", "equi_system_tests.*"),
+    ("ray", "submitit"): ("equi_rl.cluster.*", "equi_rl.sweep.*"),  # an extra: cluster.txt
     ("open3d",): ("equi_perception.*", "equi_calibration.*"),
 }
 # Packages without ROS: neither its client library nor its messages.

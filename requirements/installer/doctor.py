@@ -111,7 +111,8 @@ def examine(layout: Layout, profile: Profile) -> Iterator[Check]:
     wheels = ["ros"] if (layout.stamps / "ros.json").exists() else []
     answer = in_environment(layout, "python", "-c", VERSIONS_CODE)
     versions = json.loads(answer.stdout) if answer.returncode == 0 else {}
-    yield from pins(layout, [*layers, "colcon", *wheels], versions)
+    extras = ["cluster"] if (layout.stamps / "cluster.json").exists() else []
+    yield from pins(layout, [*layers, "colcon", *wheels, *extras], versions)
     yield from forbidden(versions)
     for module in " ".join(MODULES[layer] for layer in [*layers, "ros"]).split():
         answer = in_environment(layout, "python", "-c", IMPORT_CODE, module)

@@ -8,6 +8,7 @@ goes on where the last one was.
     make setup                     everything: training, tests and robot
     make setup PROFILE=robot       the robot PC: neither escnn nor pybullet
     make setup PYTHON=python3.12   with another interpreter
+    make setup CLUSTER=1           Ray and SLURM as well, for sweeps on more than one machine
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--profile", choices=[profile.value for profile in Profile], default="full")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
+    parser.add_argument("--cluster", action="store_true", help="also Ray and SLURM (cluster.txt)")
     parser.add_argument("--quiet", action="store_true", help="say nothing if nothing is to be done")
     options = parser.parse_args(arguments)
     layout = Layout(options.root.resolve())
     try:
         require_writable(layout)
         with only_one_at_a_time(layout):
-            return install(layout, Profile(options.profile), options.quiet)
+            return install(layout, Profile(options.profile), options.quiet, options.cluster)
     except SetupError as error:
         sys.stderr.write(f"\nsetup stopped: {error}\n  What to do: {error.way_out}\n")
         return 1
@@ -53,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def install(layout: Layout, profile: Profile, quiet: bool) -> int:
+def install(layout: Layout, profile: Profile, quiet: bool, cluster: bool = False) -> int:
     """Do what is not done yet."""
     begun = time.monotonic()
     marker = layout.logs / stamps.RUNNING
@@ -74,6 +76,7 @@ def install(layout: Layout, profile: Profile, quiet: bool) -> int:
         environment=child_environment(layout, ros_prefix, token),
         base_python=Path(sys.executable),
         interrupted=interrupted,
+        cluster=cluster,
     )
     python_env.remove_doomed(layout)
     steps = plan(context)

@@ -21,6 +21,7 @@ PINS = {
     "dev": "packages for tests and checks",
     "colcon": "colcon",
     "ros": "ROS 2 Jazzy wheels",
+    "cluster": "packages for clusters (Ray, SLURM)",
 }
 
 
@@ -34,6 +35,7 @@ class Context:
     environment: dict[str, str]  # for the commands that are run
     base_python: Path
     interrupted: bool  # the last run did not end by itself
+    cluster: bool = False  # Ray and SLURM are asked for
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,19 @@ def plan(context: Context) -> list[Step]:
     left_out = {"training", "dev"} if context.profile is Profile.ROBOT else set()
     if context.ros_prefix is not None:
         left_out.add("ros")
+    if not has_cluster(context):
+        left_out.add("cluster")
     lists = [_list(context, name) for name in PINS if name not in left_out]
     # Torch goes first, so that nothing else chooses its build.
     steps = [_system(context), _environment(context), lists[0], _torch(context), *lists[1:]]
     if context.ros_prefix is None:
         steps.append(_cmake_repair(context))
     return [*steps, _own_packages(context), _workspace(context)]
+
+
+def has_cluster(context: Context) -> bool:
+    """Whether Ray and SLURM are asked for, or were once: then they follow the lock."""
+    return context.cluster or (context.layout.stamps / "cluster.json").exists()
 
 
 def _system(context: Context) -> Step:

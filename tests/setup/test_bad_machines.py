@@ -181,6 +181,17 @@ def steps_of(layout: Layout, ros_prefix: Path | None) -> set[str]:
     return {step.name for step in steps.plan(context)}
 
 
+def test_the_cluster_is_an_extra_that_stays_once_it_was_asked_for(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    assert "cluster" not in steps_of(layout, None)
+    context = steps.Context(layout, Profile.FULL, None, {}, Path(sys.executable), False, True)
+    assert "cluster" in {step.name for step in steps.plan(context)}
+    layout.stamps.mkdir(parents=True)
+    (layout.stamps / "cluster.json").touch()
+    layout.requirements.unlink()
+    assert "cluster" in steps_of(layout, None)
+
+
 def test_a_sourced_jazzy_is_used_and_nothing_is_installed_in_its_place(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "checkout")
     environment = fake_ros(tmp_path / "opt" / "jazzy")
