@@ -12,6 +12,7 @@ from small_networks import random_batch, tiny_config
 from equi_rl.agents.asymmetric import AsymmetricUpdate, required_states
 from equi_rl.agents.asymmetric_settings import AsymmetricSettings, Teacher
 from equi_rl.agents.state_critic import StateCritic, rotate_horizontally
+from equi_rl.agents.state_replay import StateBatch
 from equi_rl.data.episode_batch import BatchError, EpisodeBatch
 from equi_rl.nets.networks import Actor
 
@@ -31,9 +32,22 @@ def a_batch(seed: int = 0, lengths=LENGTHS) -> EpisodeBatch:
     )
 
 
+def states_of(batch: EpisodeBatch, policy_actions: torch.Tensor | None = None) -> StateBatch:
+    """What the critic sees of a batch; the policy's actions are given in the network's frame."""
+    states, frame_rad = required_states(batch)
+    asked = batch.requested_actions if policy_actions is None else policy_actions
+    return StateBatch(
+        batch.layout,
+        states,
+        rotate_horizontally(batch.requested_actions, -frame_rad),
+        rotate_horizontally(asked, -frame_rad),
+        batch.rewards,
+    )
+
+
 def an_update(**settings) -> AsymmetricUpdate:
     torch.manual_seed(0)
-    chosen = AsymmetricSettings(**{"width": 16, "actor_frozen_updates": 0, **settings})
+    chosen = AsymmetricSettings(**{"width": 16, "learning_rate_warmup_updates": 0, **settings})
     critic = StateCritic(STATE_SIZE, chosen.heads, chosen.width)
     return AsymmetricUpdate(Actor(tiny_config()), critic, chosen, planned_updates=100)
 
@@ -80,7 +94,7 @@ def test_a_rotated_episode_has_the_same_targets():
     found = []
     for one, action in ((batch, mean), (turned, rotate_horizontally(mean, angle))):
         torch.manual_seed(1)  # draws the same pair of heads
-        found.append(update.targets(one, action))
+        found.append(update.targets(states_of(one, action)))
     torch.testing.assert_close(found[0], found[1])
 
 
@@ -90,7 +104,7 @@ def test_targets_are_lambda_returns_that_end_with_the_episode():
     mean = torch.rand(batch.layout.n_steps, 5) - 0.5
     with torch.no_grad():
         update.target.out_bias.fill_(0.3)
-        found = by_episode(batch, update.targets(batch, mean))
+        found = by_episode(batch, update.targets(states_of(batch, mean)))
         states, frame_rad = required_states(batch)
         asked = rotate_horizontally(mean, -frame_rad)
         values = update.target(states, asked[None])[:, 0].amin(dim=0)
@@ -106,37 +120,37 @@ def test_targets_are_lambda_returns_that_end_with_the_episode():
 
 
 def test_the_critic_learns_what_an_action_earns():
-    update = an_update(critic_learning_rate=3e-3, tau=0.1, actor_frozen_updates=10**6)
+    update = an_update(critic_learning_rate=3e-3, tau=0.1)
     batch = a_batch(lengths=(1,) * 64)
     good = batch.requested_actions[:, 3] > 0  # upward steps earn the reward
     batch = dataclasses.replace(batch, rewards=good.float())
-    for _ in range(100):
-        metrics = update.step(batch, diagnose=True)
+    for _ in range(200):
+        metrics = update.improve_critic(states_of(batch))
     assert metrics["critic_loss"] < 0.1
-    assert metrics["q_return_rank_correlation"] > 0.7
+    _, seen = update.improve_actor(batch, diagnose=True)
+    assert seen["q_return_rank_correlation"] > 0.7
 
 
 def test_without_reward_nothing_is_worth_anything():
     update = an_update(reward_scale=0.0)
     with torch.no_grad():
         update.target.out.zero_()
-        found = update.targets(a_batch(), torch.zeros(sum(LENGTHS), 5))
+        found = update.targets(states_of(a_batch()))
     assert torch.equal(found, torch.zeros(sum(LENGTHS)))
 
 
 # The actor --------------------------------------------------------------------------------------
 
 
-def test_a_frozen_actor_waits_for_the_critic_and_then_all_of_it_learns():
-    update = an_update(actor_frozen_updates=2)
-    actor, critic = weights_of(update.actor), weights_of(update.critic)
-    for _ in range(2):
-        assert "actor_loss" not in update.step(a_batch())
-        assert not moved(update.actor, actor)
-    assert moved(update.critic, critic)
-    encoder = weights_of(update.actor.history.encoder)
-    assert "actor_loss" in update.step(a_batch())
+def test_all_of_the_actor_learns_and_says_what_it_would_do_in_the_frames_of_the_states():
+    update, batch = an_update(), a_batch()
+    encoder, critic = weights_of(update.actor.history.encoder), weights_of(update.critic)
+    mean = update._decide(batch).mean.detach()
+    actions, metrics = update.improve_actor(batch)
+    assert "actor_loss" in metrics
     assert moved(update.actor.history.encoder, encoder)
+    assert not moved(update.critic, critic)
+    torch.testing.assert_close(actions, states_of(batch, mean).policy_actions)
 
 
 def test_the_policy_goes_where_the_critic_sees_value(monkeypatch):
@@ -148,10 +162,9 @@ def test_the_policy_goes_where_the_critic_sees_value(monkeypatch):
         return -(actions - wanted).square().sum(dim=-1)[None]
 
     monkeypatch.setattr(update.critic, "forward", near_what_is_wanted)
-    monkeypatch.setattr(update, "_improve_critic", lambda batch, mean: {})
     before = float((update._decide(batch).mean.detach()[:, 3] - 0.5).abs().mean())
     for _ in range(60):
-        update.step(batch)
+        update.improve_actor(batch)
     after = float((update._decide(batch).mean.detach()[:, 3] - 0.5).abs().mean())
     assert after < 0.5 * before
 
@@ -170,7 +183,7 @@ def test_the_control_imitates_successes_only_and_has_no_critic():
     )
     critic = weights_of(update.critic)
     for _ in range(80):
-        update.step(batch)
+        update.improve_actor(batch)
     assert not moved(update.critic, critic)
     height = update._decide(batch).mean.detach()[won][:, 3]
     torch.testing.assert_close(height, torch.full_like(height, 0.4), atol=0.15, rtol=0.0)
@@ -190,17 +203,21 @@ def test_the_learning_rate_rises_and_falls_over_the_planned_updates():
 # What does not fit ------------------------------------------------------------------------------
 
 
-def test_episodes_without_the_simulators_state_are_refused():
+def test_a_batch_without_the_simulators_state_is_refused():
     update = an_update()
     batch = dataclasses.replace(a_batch(), privileged_state=None, privileged_frame_rad=None)
     with pytest.raises(BatchError, match=r"privileged_state is None; .* collect them again"):
-        update.step(batch)
+        update.improve_actor(batch)
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"discount": 1.5}, r"asymmetric.discount is 1.5; it must lie between 0 and 1"),
+        (
+            {"critic_batch_episodes": 8},
+            r"critic_recent_per_batch are 18 together; they must fit in critic_batch_episodes, 8",
+        ),
         ({"heads": 1}, r"asymmetric.heads is 1; it must be at least 2"),
         ({"policy_ema": 0.0}, r"asymmetric.policy_ema is 0.0; it must be above 0"),
         ({"reward_scale": -1.0}, r"asymmetric.reward_scale is -1.0; it must be at least 0"),

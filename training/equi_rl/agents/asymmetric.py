@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Asymmetric actor-critic: the critic sees the simulator's state, the policy never does.
 
-One update over packed whole episodes: histories h_t of the policy, states s_t of the simulator,
-requested actions a_t, values Q_i(s, a) with a target network Q' that is averaged towards them.
+Packed whole episodes: histories h_t of the policy, states s_t of the simulator, requested actions
+a_t, values Q_i(s, a) with a target network Q' that is averaged towards them.
 
     y_t    = r_t + gamma ((1 - lambda) V'(s_{t+1}) + lambda y_{t+1}),   0 after the last step
     V'(s)  = min over a random pair of heads of Q'_i(s, mean(h) + noise)
@@ -13,7 +13,8 @@ goal_t is the mean of candidate actions near the policy's own, weighted by their
 (`sampled_improvement`). A policy that cannot know what the critic knows is led to the average over
 what it cannot tell apart, and candidates lie near its own action, so what the critic knows does
 not pull it far. Time-outs end an episode: success within the time limit is the objective. The
-whole actor is trained, its image encoder included; the critic has no images and is cheap.
+whole actor is trained, its image encoder included. The critic has no images, is cheap, and learns
+from batches of its own (`state_replay`).
 
 With `Teacher.SUCCESSES` there is no critic: the policy imitates demonstrations and the agent's own
 successes in the same loop. That, and a reward scale of 0, are the controls of every claim that
@@ -35,7 +36,8 @@ from equi_rl.agents.imitation import SPREAD_WEIGHT
 from equi_rl.agents.returns import lambda_returns
 from equi_rl.agents.sampled_improvement import SampledImprovement
 from equi_rl.agents.state_critic import StateCritic, rotate_horizontally
-from equi_rl.data.episode_batch import BatchError, EpisodeBatch
+from equi_rl.agents.state_replay import StateBatch
+from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.distributions import squash
 from equi_rl.nets.networks import Actor
@@ -51,7 +53,7 @@ class _Decisions(NamedTuple):
 
 
 class AsymmetricUpdate:
-    """Actor, critic, target and optimisers; ``step`` makes one update.
+    """Actor, critic, target and optimisers, and one step of each.
 
     Args:
         actor: the policy to train.
@@ -85,21 +87,24 @@ class AsymmetricUpdate:
         frozen = self.updates < self.settings.actor_frozen_updates
         return frozen and self.settings.teacher is Teacher.VALUES
 
-    def step(self, batch: EpisodeBatch, *, diagnose: bool = False) -> dict[str, float]:
-        """One update; returns losses, and more metrics with ``diagnose``."""
-        metrics: dict[str, float] = {}
-        with torch.set_grad_enabled(not self.actor_is_frozen):
-            decided = self._decide(batch)
-        if self.settings.teacher is Teacher.VALUES:
-            metrics |= self._improve_critic(batch, decided.mean.detach())
-            if diagnose:
-                metrics |= self._diagnosed(batch, decided.mean.detach())
-        if not self.actor_is_frozen:
-            metrics |= self._improve_actor(batch, decided)
+    def improve_actor(
+        self, batch: EpisodeBatch, *, diagnose: bool = False
+    ) -> tuple[Tensor, dict[str, float]]:
+        """One step of the actor.
+
+        Returns:
+            What the policy would have done (D, 5), in the frames of the states, and metrics: more
+            of them with ``diagnose``.
+        """
+        _, frame_rad = required_states(batch)
+        decided = self._decide(batch)
+        mean = decided.mean.detach()
+        metrics = self._improve_actor(batch, decided)
         if diagnose:
-            metrics["saturated_actions"] = saturated_share(decided.mean.detach())
-        self.updates += 1
-        return metrics
+            metrics["saturated_actions"] = saturated_share(mean)
+            if self.settings.teacher is Teacher.VALUES:
+                metrics |= self._diagnosed(batch, mean)
+        return rotate_horizontally(mean, -frame_rad), metrics
 
     def _decide(self, batch: EpisodeBatch) -> _Decisions:
         config, layout = self.actor.config, batch.layout
@@ -118,46 +123,42 @@ class AsymmetricUpdate:
 
     # Critic ---------------------------------------------------------------------------------------
 
-    def _improve_critic(self, batch: EpisodeBatch, mean: Tensor) -> dict[str, float]:
+    def improve_critic(self, batch: StateBatch) -> dict[str, float]:
+        """One step of the critic, and of its target."""
         settings = self.settings
-        states, frame_rad = required_states(batch)
-        asked = rotate_horizontally(batch.requested_actions, -frame_rad)[None]
         with torch.no_grad():
-            targets = self.targets(batch, mean)
-        for _ in range(settings.critic_steps):
-            values = self.critic(states, asked)[:, 0]
-            loss = (values - targets).square().mean(dim=1).sum()
-            self.critic_optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            norm = torch.nn.utils.clip_grad_norm_(
-                self.critic.parameters(), settings.critic_gradient_clip
-            )
-            self.critic_optimiser.step()
-            with torch.no_grad():
-                for slow, newest in zip(
-                    self.target.parameters(), self.critic.parameters(), strict=True
-                ):
-                    slow.lerp_(newest, settings.tau)
+            targets = self.targets(batch)
+        values = self.critic(batch.states, batch.actions[None])[:, 0]
+        loss = (values - targets).square().mean(dim=1).sum()
+        self.critic_optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.critic.parameters(), settings.critic_gradient_clip
+        )
+        self.critic_optimiser.step()
+        with torch.no_grad():
+            for slow, newest in zip(
+                self.target.parameters(), self.critic.parameters(), strict=True
+            ):
+                slow.lerp_(newest, settings.tau)
         return {
             "critic_loss": float(loss.detach()),
             "critic_gradient_norm": float(norm),
             "value": float(values.detach().mean()),
         }
 
-    def targets(self, batch: EpisodeBatch, mean: Tensor) -> Tensor:
-        """y_t for every transition (D,); ``mean`` (D, 5) is what the policy would do in each."""
+    def targets(self, batch: StateBatch) -> Tensor:
+        """y_t for every transition (D,)."""
         settings, layout = self.settings, batch.layout
-        states, frame_rad = required_states(batch)
-        following = _next_step(batch)
-        noise = settings.target_noise_std * torch.randn(mean.shape)
-        action = rotate_horizontally((mean + noise).clamp(-1.0, 1.0), -frame_rad)
+        noise = settings.target_noise_std * torch.randn(batch.policy_actions.shape)
         pair = torch.randperm(settings.heads)[:2]
-        values = self.target(states, action[None])[pair, 0].amin(dim=0)
+        actions = batch.policy_actions + noise
+        values = self.target(batch.states, actions[None])[pair, 0].amin(dim=0)
         ended = layout.is_last_step
         targets = lambda_returns(
             settings.reward_scale * batch.rewards,
             settings.discount * (~ended).float(),
-            values.clamp(*settings.target_range)[following].masked_fill(ended, 0.0),
+            values.clamp(*settings.target_range)[_next_step(layout)].masked_fill(ended, 0.0),
             settings.td_lambda,
             layout,
         )
@@ -231,9 +232,8 @@ def required_states(batch: EpisodeBatch) -> tuple[Tensor, Tensor]:
     return batch.privileged_state, batch.privileged_frame_rad
 
 
-def _next_step(batch: EpisodeBatch) -> Tensor:
+def _next_step(layout: EpisodeLayout) -> Tensor:
     """(D,) the transition that follows each; of the last of an episode, any."""
-    layout = batch.layout
     step_of_frame = torch.zeros(layout.n_frames, dtype=torch.int64)
     step_of_frame[layout.frame_of_step] = torch.arange(layout.n_steps)
     return step_of_frame[layout.next_frame_of_step]

@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from equi_rl.agents.asymmetric import AsymmetricUpdate
-from equi_rl.agents.asymmetric_settings import AsymmetricSettings
+from equi_rl.agents.asymmetric_settings import AsymmetricSettings, Teacher
 from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
 from equi_rl.agents.learner import (
     Learner,
@@ -26,7 +26,9 @@ from equi_rl.agents.learner import (
     restore_optimiser,
 )
 from equi_rl.agents.state_critic import StateCritic
+from equi_rl.agents.state_replay import StateBatch, StateReplay
 from equi_rl.data.collate import LabelledBatch
+from equi_rl.data.replay_buffer import EpisodeReplayBuffer
 from equi_rl.nets.checkpoint import restore_parameters
 from equi_rl.nets.networks import Actor
 
@@ -40,6 +42,7 @@ class AsymmetricLearner(Learner):
         settings: of the actor-critic.
         imitation: of the pretraining.
         planned_updates: of the actor-critic in the whole run.
+        recent_episodes: how many of the collected episodes are the newest ones.
     """
 
     def __init__(
@@ -49,12 +52,19 @@ class AsymmetricLearner(Learner):
         settings: AsymmetricSettings,
         imitation: ImitationSettings,
         planned_updates: int,
+        recent_episodes: int = 400,
     ) -> None:
         self.actor = copy.deepcopy(actor)
         self._trained = actor
         critic = StateCritic(state_size, settings.heads, settings.width)
         self._update = AsymmetricUpdate(actor, critic, settings, planned_updates)
         self._pretraining = ImitationUpdate(actor, imitation, imitation.updates)
+        self._recent_episodes = recent_episodes
+        self._states: StateReplay | None = None
+
+    def attach(self, replay_buffer: EpisodeReplayBuffer) -> None:
+        """Draw the critic's batches from this buffer."""
+        self._states = StateReplay(replay_buffer)
 
     def update(self, batch: LabelledBatch, *, diagnose: bool = False) -> dict[str, float]:
         """One update: imitation while pretraining lasts, the actor-critic afterwards."""
@@ -63,13 +73,36 @@ class AsymmetricLearner(Learner):
             require_finite(metrics, self._trained)
             ema_update(self.actor, self._trained, 1.0)
             return metrics
-        metrics = self._update.step(batch.episodes, diagnose=diagnose)
+        update, states = self._update, self._required_states()
+        metrics = {}
+        if update.settings.teacher is Teacher.VALUES:
+            for _ in range(update.settings.critic_steps):
+                metrics = update.improve_critic(self._critic_batch(states))
+        if not update.actor_is_frozen:
+            actions, more = update.improve_actor(batch.episodes, diagnose=diagnose)
+            states.remember(batch.sources, batch.episodes.layout, actions)
+            metrics |= more
+        update.updates += 1
         require_finite(metrics, self._trained, self._update.critic)
         ema_update(self.actor, self._trained, self._update.settings.policy_ema)
         return metrics
 
+    def _critic_batch(self, states: StateReplay) -> StateBatch:
+        settings = self._update.settings
+        return states.sample(
+            settings.critic_batch_episodes,
+            settings.critic_demonstrations_per_batch,
+            settings.critic_recent_per_batch,
+            self._recent_episodes,
+        )
+
+    def _required_states(self) -> StateReplay:
+        if self._states is None:
+            raise RuntimeError("the learner has no replay buffer; attach one first")
+        return self._states
+
     def tensors(self) -> dict[str, Tensor]:
-        """Trained actor, critic and target, and the optimisers' moments."""
+        """Trained actor, critic and target, the optimisers' moments, the policy's actions."""
         update = self._update
         return {
             **named_parameters(self._trained, "trained"),
@@ -78,6 +111,7 @@ class AsymmetricLearner(Learner):
             **optimiser_tensors(update.actor_optimiser, "actor_optimiser"),
             **optimiser_tensors(update.critic_optimiser, "critic_optimiser"),
             **optimiser_tensors(self._pretraining.optimiser, "warm_up_optimiser"),
+            "policy_actions": self._required_states().tensor(),
         }
 
     def state(self) -> dict[str, Any]:
@@ -98,6 +132,7 @@ class AsymmetricLearner(Learner):
         restore_optimiser(update.actor_optimiser, tensors, "actor_optimiser")
         restore_optimiser(update.critic_optimiser, tensors, "critic_optimiser")
         restore_optimiser(self._pretraining.optimiser, tensors, "warm_up_optimiser")
+        self._required_states().restore(tensors["policy_actions"])
         self._pretraining.updates = int(state["imitation_updates"])
         update.updates = int(state["asymmetric_updates"])
         update.sampled.temperature = float(state["improvement_temperature"])

@@ -45,7 +45,13 @@ class AsymmetricSettings:
     critic_learning_rate: float = 1e-3
     """Adam's learning rate of the critic."""
     critic_steps: int = 2
-    """Steps of the critic per update, on one batch and its targets."""
+    """Steps of the critic per update, each on a batch of its own."""
+    critic_batch_episodes: int = 32
+    """Whole episodes in a batch of the critic."""
+    critic_demonstrations_per_batch: int = 4
+    """How many of them are sampled from the demonstrations alone."""
+    critic_recent_per_batch: int = 14
+    """How many of them are sampled from the newest episodes alone."""
     critic_gradient_clip: float = 5.0
     """Largest norm of the critic's gradient."""
     actor_learning_rate: float = 1e-3
@@ -56,7 +62,7 @@ class AsymmetricSettings:
     """It falls along a cosine to this share of itself at the end of the run."""
     actor_gradient_clip: float = 1.0
     """Largest norm of the actor's gradient."""
-    actor_frozen_updates: int = 300
+    actor_frozen_updates: int = 250
     """For so many updates only the critic learns."""
     policy_ema: float = 0.005
     """Share of the trained actor's weights that enters the acting policy per update."""
@@ -76,10 +82,23 @@ class AsymmetricSettings:
                 "asymmetric.policy_ema is 0.0; it must be above 0, or the acting policy never"
                 " changes"
             )
-        least = {"heads": 2, "width": 1, "critic_steps": 1}
-        for name in ("reward_scale", "actor_frozen_updates", *least):
+        least = {"heads": 2, "width": 1, "critic_steps": 1, "critic_batch_episodes": 1}
+        for name in (
+            "reward_scale",
+            "actor_frozen_updates",
+            "critic_demonstrations_per_batch",
+            "critic_recent_per_batch",
+            *least,
+        ):
             if getattr(self, name) < least.get(name, 0):
                 raise ValueError(
                     f"asymmetric.{name} is {getattr(self, name)}; it must be at least"
                     f" {least.get(name, 0)}"
                 )
+        chosen = self.critic_demonstrations_per_batch + self.critic_recent_per_batch
+        if chosen > self.critic_batch_episodes:
+            raise ValueError(
+                f"asymmetric.critic_demonstrations_per_batch and critic_recent_per_batch are"
+                f" {chosen} together; they must fit in critic_batch_episodes,"
+                f" {self.critic_batch_episodes}"
+            )

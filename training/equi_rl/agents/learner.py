@@ -21,6 +21,7 @@ from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
 from equi_rl.agents.sac import SacUpdate
 from equi_rl.agents.sac_settings import SacSettings
 from equi_rl.data.collate import LabelledBatch
+from equi_rl.data.replay_buffer import EpisodeReplayBuffer
 from equi_rl.nets.checkpoint import restore_parameters
 from equi_rl.nets.dense import named_tensors
 from equi_rl.nets.networks import Actor, Critic
@@ -42,13 +43,16 @@ class Learner(abc.ABC):
     def update(self, batch: LabelledBatch, *, diagnose: bool = False) -> dict[str, float]:
         """One update; returns metrics for the log, more with `diagnose`. Raises DivergedError."""
 
+    def attach(self, replay_buffer: EpisodeReplayBuffer) -> None:  # noqa: B027 - most need none
+        """The buffer of the run, for a learner that draws batches of its own beside `update`'s."""
+
     @abc.abstractmethod
     def tensors(self) -> dict[str, Tensor]:
         """What a checkpoint must hold beside the networks' parameters."""
 
     @abc.abstractmethod
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-        """Take over tensors and plain state of a checkpoint."""
+        """Take over tensors and plain state of a checkpoint; its buffer is already restored."""
 
     @abc.abstractmethod
     def state(self) -> dict[str, Any]:

@@ -59,6 +59,8 @@ class LabelledBatch:
     episodes: EpisodeBatch
     expert_actions: Tensor
     """(D, 5) the expert's action, NaN where it was not asked."""
+    sources: tuple[Episode, ...] = ()
+    """The episodes as they are stored, in the layout's numbering."""
 
 
 def collate(
@@ -139,7 +141,7 @@ def pack_episodes(
         privileged_state=None if states is None else states[step_rows],
         privileged_frame_rad=None if frames_rad is None else frames_rad[step_rows],
     )
-    return LabelledBatch(episodes=packed, expert_actions=labels[step_rows])
+    return LabelledBatch(packed, labels[step_rows], tuple(episodes))
 
 
 def _privileged(

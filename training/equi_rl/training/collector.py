@@ -23,7 +23,13 @@ from equi_rl.data.episode import Episode
 from equi_rl.envs import HiddenPropertyEnv, make_env
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import Expert, ExpertConfig, make_expert
-from equi_rl.training.rollout import EpisodeOutcome, play_expert, play_policy, play_random
+from equi_rl.training.rollout import (
+    EpisodeOutcome,
+    Exploration,
+    play_expert,
+    play_policy,
+    play_random,
+)
 
 Played = list[tuple[Episode, EpisodeOutcome]]
 
@@ -59,8 +65,8 @@ class Play:
     expert_takeover_within: int = 0
     """The labelling expert takes over at a step drawn below this; 0: it never does."""
     exploration_std: float = 0.0
-    """Positive: actions are not drawn from the policy; noise is added to its mean instead, with a
-    standard deviation that each episode draws below this."""
+    """Positive: actions are not drawn from the policy; noise is added to its mean instead
+    (`rollout.Exploration`)."""
     randomised: bool = True
     """Whether the collector's randomisation applies; evaluation goes without."""
 
@@ -167,9 +173,9 @@ def _play_one(
         expert_takeover_at = int(
             np.random.default_rng((seed, 2)).integers(work.expert_takeover_within)
         )
-    exploration_std = None
+    exploration = None
     if work.exploration_std:
-        exploration_std = float(np.random.default_rng((seed, 3)).uniform(0, work.exploration_std))
+        exploration = Exploration.drawn(work.exploration_std, np.random.default_rng((seed, 3)))
     return play_policy(
         env,
         work.policy,
@@ -177,7 +183,7 @@ def _play_one(
         rng=np.random.default_rng((seed, 1)) if work.stochastic else None,
         expert=expert if work.label_with_expert else None,
         expert_takeover_at=expert_takeover_at,
-        exploration_std=exploration_std,
+        exploration=exploration,
     )
 
 

@@ -109,8 +109,9 @@ class RobotRun:
     episodes_per_round: int = 5
     """Episodes that the current policy collects in a round."""
     exploration_std: float = 0.0
-    """Noise on the mean action of collected episodes, in policy units: each draws its standard
-    deviation uniformly below this. 0: actions are drawn from the policy."""
+    """Noise on the mean action of collected episodes, in policy units: most draw its standard
+    deviation uniformly below this, half of them correlated in time, some have none. 0: actions are
+    drawn from the policy."""
     updates_per_round: int = 25
     """Updates while one round of episodes is collected; 0: updates_per_step says how many."""
     updates_per_step: float = 1.0

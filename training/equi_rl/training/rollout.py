@@ -9,9 +9,11 @@ how to continue from there.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equi_core.contract import ACTION_ORDER
 from equi_rl.agents.acting_policy import ActingPolicy
@@ -21,6 +23,8 @@ from equi_rl.envs.privileged_state import PrivilegedStateTracker
 from equi_rl.experts import Expert
 from equi_rl.sim.scene import WorldState
 
+_SHARE_WITHOUT_NOISE = 0.15
+_CORRELATIONS = (0.0, 0.5)
 _TRIED_BELOW_M = 0.08
 """The object nearest to the gripper when it first comes down below this height was tried first."""
 
@@ -36,6 +40,34 @@ class EpisodeOutcome:
     """Why it ended without success; "time ran out" when nothing else did."""
     movable_first: bool | None
     """Whether the movable object was the first one tried; None if none was."""
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """Noise on a policy's mean action in one episode, in policy units."""
+
+    std: float
+    """Standard deviation of the noise of a step."""
+    correlation: float
+    """Between the noise of one step and the next."""
+
+    @classmethod
+    def drawn(cls, most_std: float, rng: np.random.Generator) -> Exploration:
+        """For one episode of many: some noise of every strength below a limit, and of two kinds.
+
+        A share goes without noise, so that what the mean itself achieves is seen as well.
+        """
+        if rng.random() < _SHARE_WITHOUT_NOISE:
+            return cls(0.0, 0.0)
+        return cls(float(rng.uniform(0.0, most_std)), float(rng.choice(_CORRELATIONS)))
+
+    def following(
+        self, noise: NDArray[np.float32], rng: np.random.Generator
+    ) -> NDArray[np.float32]:
+        """Noise of unit variance for the next step, after this one's."""
+        fresh = rng.standard_normal(len(noise)).astype(np.float32)
+        mixed = self.correlation * noise + math.sqrt(1.0 - self.correlation**2) * fresh
+        return mixed.astype(np.float32)
 
 
 def play_expert(
@@ -67,7 +99,7 @@ def play_policy(
     rng: np.random.Generator | None = None,
     expert: Expert | None = None,
     expert_takeover_at: int | None = None,
-    exploration_std: float | None = None,
+    exploration: Exploration | None = None,
 ) -> tuple[Episode, EpisodeOutcome]:
     """One episode of a policy on the scene of `seed`.
 
@@ -78,8 +110,8 @@ def play_policy(
         rng: draws random actions; None plays the policy's mean.
         expert: labels every state with the action that it would take; None: no labels.
         expert_takeover_at: step from which on the expert acts itself; None: never.
-        exploration_std: with `rng`, standard deviation of noise that is added to the policy's mean,
-            in policy units; None draws actions from the policy itself.
+        exploration: with `rng`, noise that is added to the policy's mean; None draws actions from
+            the policy itself.
     """
     if expert_takeover_at is not None and expert is None:
         raise ValueError(
@@ -92,16 +124,19 @@ def play_policy(
     tracker = _OutcomeTracker(seed)
     state = policy.start(seed)
     executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
+    noise = np.zeros_like(executed)
+    if exploration is not None and rng is not None:
+        noise = rng.standard_normal(len(noise)).astype(np.float32)
     memory = None
     if expert is not None:
         memory = expert.start(env.state(), np.random.default_rng(seed))
     while True:
-        if exploration_std is None or rng is None:
+        if exploration is None or rng is None:
             action, state = policy.act(observation, executed, state, rng)
         else:
             action, state = policy.act(observation, executed, state)
-            noise = exploration_std * rng.standard_normal(len(action)).astype(np.float32)
-            action = np.clip(action + noise, -1.0, 1.0)
+            noise = exploration.following(noise, rng)
+            action = np.clip(action + exploration.std * noise, -1.0, 1.0)
         label = None
         if expert is not None and memory is not None:
             label, memory = expert.act(env.state(), memory)

@@ -76,6 +76,7 @@ class RobotTrainer:
         self.learner = make_learner(run)
         # Last: it creates the folder, and settings that cannot be create nothing.
         self.replay_buffer = EpisodeReplayBuffer(run.replay_capacity, replay_folder(folder))
+        self.learner.attach(self.replay_buffer)
 
     def train(self, *, resume: bool = False, report: Report | None = None) -> dict[str, Any]:
         """Run to the end; returns the summary that is also written to the folder."""
@@ -356,11 +357,11 @@ class RobotTrainer:
             self.folder.drop_progress()
             return
         extra = checkpoint.extra
+        self.replay_buffer.restore(int(extra["episodes_added"]))
         self.learner.restore(checkpoint.tensors, extra["learner"])
         torch.set_rng_state(checkpoint.tensors["torch_rng"])
         self.rng.bit_generator.state = extra["rng"]
         self.progress = Progress(**extra["progress"])
-        self.replay_buffer.restore(int(extra["episodes_added"]))
         self.folder.cut_progress("rounds", self.progress.rounds)
         provenance = checkpoint.contract.provenance
         if provenance.evaluation_episodes:
@@ -381,7 +382,9 @@ def make_learner(run: RobotRun) -> Learner:
         return ImitationLearner(actor, run.imitation, planned)
     if run.preset is Preset.REWARD:
         planned = round(run.updates_per_step * run.environment_steps)
-        return AsymmetricLearner(actor, STATE_SIZE, run.asymmetric, run.imitation, planned)
+        return AsymmetricLearner(
+            actor, STATE_SIZE, run.asymmetric, run.imitation, planned, run.recent_episodes
+        )
     return SacLearner(actor, critic, run.sac, run.imitation)
 
 
