@@ -55,12 +55,20 @@ class RobotIdentity:
             )
 
 
+SLIDER_RAMP_EASE_S = 0.3
+"""The servoJ ramp of a slider point, streamed at full speed whatever the slider says: it speeds up
+for this time, by half a cosine."""
+SLIDER_RAMP_WINDOW_S = (0.6, 1.05)
+"""Its speed is the median of the measured joint speed in this window from its start on; it goes on
+for longer. The look-ahead time is that of the tracking measurement."""
+
+
 @dataclass(frozen=True)
 class SliderPoint:
     """How fast the arm moves with the speed slider at one setting.
 
     Each ratio is the measured speed divided by the speed of the same motion at slider 1: for
-    `servo_speed_ratio` a constant-speed servoJ ramp, for `move_speed_ratio` the cruise of a moveJ.
+    `servo_speed_ratio` the servoJ ramp below, for `move_speed_ratio` the cruise of a moveJ.
     """
 
     slider_fraction: float

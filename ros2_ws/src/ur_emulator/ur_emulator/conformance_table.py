@@ -34,7 +34,10 @@ _SCRIPT = "documented (ur_rtde's control script)"
 # Basis of each field of a profile: what is known, or why it is a guess.
 PROFILE_BASIS: dict[str, str] = {
     "speed_slider": _RTDE_GUIDE,
-    "servo_slider_effect": _SCALED + "; how exactly the stream is slowed is guessed",
+    "servo_slider_effect": (
+        "documented (ros2_controllers, on-robot speed scaling: at 50 % half of the way per "
+        "command; ur_modern_driver issue 302: the arm creeps on); first-order shape guessed"
+    ),
     "move_slider_effect": _SCALED,
     "reduced_speed_fraction": "guessed: the real one follows from the installation's limits",
     "joint_lag_s": "guessed",

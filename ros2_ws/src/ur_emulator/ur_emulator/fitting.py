@@ -9,7 +9,14 @@ from dataclasses import dataclass, fields, replace
 from statistics import fmean, median
 from typing import Any
 
-from ur_emulator.conformance_file import ConformanceFile, SliderPoint, StopMeasurement, TrackingLag
+from ur_emulator.conformance_file import (
+    SLIDER_RAMP_EASE_S,
+    SLIDER_RAMP_WINDOW_S,
+    ConformanceFile,
+    SliderPoint,
+    StopMeasurement,
+    TrackingLag,
+)
 from ur_emulator.profile import PROTECTIVE_STOP_RAD_S2, Profile
 
 # Emulated strokes at full speed, for which a file holds measured times.
@@ -19,6 +26,9 @@ _REACTION_S = 0.016
 # Spacing of cycles that are late by a half-normal time of scale 1: its 99th percentile is this much
 # above the period (4 million samples).
 _P99_OF_JITTER = 2.08
+# The kit's look-ahead time, where a file has no measurement of tracking.
+_LOOKAHEAD_S = 0.1
+_PERIOD_S = 0.008
 
 
 @dataclass(frozen=True)
@@ -36,12 +46,14 @@ def fit(profile: Profile, file: ConformanceFile) -> Fit:
     A value outside what the emulator can do is taken at the nearest end.
     """
     changes: dict[str, Any] = {}
-    if file.slider:
-        changes["servo_slider_effect"] = _slider_effect(file.slider, "servo_speed_ratio")
-        changes["move_slider_effect"] = _slider_effect(file.slider, "move_speed_ratio")
     if file.tracking is not None:
         changes.update(_tracking(file.tracking))
     lag_s = float(changes.get("joint_lag_s", profile.joint_lag_s))
+    if file.slider:
+        lag_factor = float(changes.get("servo_lag_factor", profile.servo_lag_factor))
+        lookahead_s = _LOOKAHEAD_S if file.tracking is None else file.tracking.lookahead_s
+        changes["servo_slider_effect"] = _servo_slider_effect(file.slider, lookahead_s * lag_factor)
+        changes["move_slider_effect"] = _move_slider_effect(file.slider)
     changes.update(_stops(file.stops, lag_s))
     if file.gripper is not None:
         timing = file.gripper
@@ -76,13 +88,41 @@ def _bounded(name: str, value: Any) -> Any:
     return min(max(float(value), limits["least"]), limits["most"])
 
 
-def _slider_effect(points: Sequence[SliderPoint], ratio: str) -> float:
+def _move_slider_effect(points: Sequence[SliderPoint]) -> float:
     """Least squares of ratio = 1 - effect (1 - slider)."""
     slowed = [1.0 - point.slider_fraction for point in points]
-    measured = [1.0 - getattr(point, ratio) for point in points]
+    measured = [1.0 - point.move_speed_ratio for point in points]
     weight = sum(value**2 for value in slowed)
     products = sum(a * b for a, b in zip(slowed, measured, strict=True))
     return products / weight if weight > 0 else 0.0
+
+
+def _servo_slider_effect(points: Sequence[SliderPoint], lag_s: float) -> float:
+    """The effect whose ramps come nearest to the measured ones, over a servo lag [s]."""
+
+    def error(effect: float) -> float:
+        shares = [1.0 - effect * (1.0 - point.slider_fraction) for point in points]
+        return sum(
+            (_ramp_speed(share, lag_s) / _ramp_speed(1.0, lag_s) - point.servo_speed_ratio) ** 2
+            for share, point in zip(shares, points, strict=True)
+        )
+
+    return min((number / 100 for number in range(101)), key=error)
+
+
+def _ramp_speed(share: float, lag_s: float) -> float:
+    """Speed of the measured ramp behind a servo whose time passes at a share; 1 is full speed."""
+    commanded = reached = 0.0
+    speeds = []
+    for cycle in range(round(SLIDER_RAMP_WINDOW_S[1] / _PERIOD_S)):
+        time_s = cycle * _PERIOD_S
+        eased = min(time_s / SLIDER_RAMP_EASE_S, 1.0)
+        commanded += (1.0 - math.cos(math.pi * eased)) / 2 * _PERIOD_S
+        step = (1.0 - math.exp(-share * _PERIOD_S / lag_s)) * (commanded - reached)
+        reached += step
+        if time_s >= SLIDER_RAMP_WINDOW_S[0]:
+            speeds.append(step / _PERIOD_S)
+    return median(speeds)
 
 
 def _tracking(lag: TrackingLag) -> dict[str, float]:

@@ -163,9 +163,10 @@ class LinearMove:
 class Servo:
     """servoj: the target joints follow the newest command with a lag of the look-ahead time.
 
-    A speed scale below 1 slows the stream: no joint moves faster than that share of the fastest
-    commanded speed since the target was last reached. The command runs ahead meanwhile, and the
-    arm creeps after it when the stream ends, as is reported of real arms.
+    A speed scale below 1 lets the controller's time pass more slowly: in each cycle the arm makes
+    that share of the way, and no joint is faster than that share of its limit. A stream that knows
+    the scale and goes at that share of its speed is followed; one that does not runs ahead, and the
+    arm creeps after it when it ends, as is reported of real arms.
     """
 
     def __init__(self, lag_factor: float = 1.0, dead_time_s: float = 0.0) -> None:
@@ -174,8 +175,6 @@ class Servo:
         self._commanded_rad: FloatArray | None = None
         self._lookahead_s = 0.1
         self._time_s = 0.0
-        self._changed_s = 0.0
-        self._fastest_rad_s = 0.0
 
     def set_target(self, joints_rad: FloatArray, lookahead_s: float) -> None:
         """Take a new servo target."""
@@ -188,33 +187,18 @@ class Servo:
         """Advance by one cycle; raises JointSpeedError on a jump. Never ends by itself."""
         self._time_s += period_s
         while self._waiting and self._waiting[0][0] <= self._time_s:
-            self._take(self._waiting.popleft()[1], period_s)
+            self._commanded_rad = self._waiting.popleft()[1]
         if self._commanded_rad is None:
             return False
         error = self._commanded_rad - target.joints_rad
         largest = float(np.abs(error).max())
         if largest > SERVO_JUMP_LIMIT_RAD:
             raise JointSpeedError(f"servo target {largest:.2f} rad away from the joints")
-        if largest < 1e-5:
-            self._fastest_rad_s = 0.0
-        fraction = 1.0 - math.exp(-period_s / (self._lookahead_s * self._lag_factor))
-        limit = target.kinematics.speed_limits_rad_s * period_s
-        step = np.clip(fraction * error, -limit, limit)
-        if speed_scale < 1.0:
-            step = speed_scale * step
-            allowed = speed_scale * self._fastest_rad_s * period_s
-            step = step * min(1.0, allowed / max(float(np.abs(step).max()), 1e-12))
-        target.advance_to(target.joints_rad + step, period_s)
+        passed_s = speed_scale * period_s
+        fraction = 1.0 - math.exp(-passed_s / (self._lookahead_s * self._lag_factor))
+        limit = target.kinematics.speed_limits_rad_s * passed_s
+        target.advance_to(target.joints_rad + np.clip(fraction * error, -limit, limit), period_s)
         return False
-
-    def _take(self, joints_rad: FloatArray, period_s: float) -> None:
-        if self._commanded_rad is not None:
-            moved = float(np.abs(joints_rad - self._commanded_rad).max())
-            if moved > 0:
-                spacing_s = max(self._time_s - self._changed_s, period_s)
-                self._fastest_rad_s = max(self._fastest_rad_s, moved / spacing_s)
-                self._changed_s = self._time_s
-        self._commanded_rad = joints_rad
 
 
 class JointSpeed:
