@@ -6,17 +6,24 @@ Exit codes are the point: ROS's own launch forgives every process, so the launch
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 from families import ManagedProcess, ProcessFamily, wait_until
 from ros_origin import LAUNCH_IS_ROSS_OWN, PIP_ROS2_IS_INSTALLED
 
+_LOG = logging.getLogger(__name__)
 START_S = 240.0
 """Generous: a busy machine takes its time to start ten processes."""
+END_S = 3.0
+"""Every process ends within 2 s of being asked to; the rest is for launch and for looking."""
 FRONT_DOOR = ("equi_policy", "sim2real.launch.py")
+NOISE = ("has died", "Traceback", "Warning", "[ERROR]", "[FATAL]", "onnection")
+"""What a launch that ends as it should does not say while it does."""
 
 
 @pytest.mark.skipif(not LAUNCH_IS_ROSS_OWN, reason="ROS's own launch is not installed")
@@ -67,9 +74,28 @@ def start(ros_launch, address: str, **arguments: object) -> ManagedProcess:
     return ros_launch(*FRONT_DOOR, robot_ip=address, **arguments)
 
 
+def start_and_wait(ros_launch, address: str, **arguments: object) -> ManagedProcess:
+    launched = start(ros_launch, address, **arguments)
+    launched.wait_for_text("every node is up", timeout_s=START_S)
+    return launched
+
+
+def require_all_gone(processes: ProcessFamily, within_s: float = END_S) -> None:
+    asked_s = time.monotonic()
+    wait_until(lambda: not processes.living(), within_s, "the last process to vanish")
+    _LOG.info("the last process has gone after %.2f s", time.monotonic() - asked_s)
+
+
+def require_silent_end(launched: ManagedProcess) -> None:
+    """Nothing complained, and every process ended with code 0."""
+    _, _, end = launched.output.partition("every node is up")
+    assert [line for line in end.splitlines() if any(word in line for word in NOISE)] == []
+    assert end.count("finished cleanly") >= 9, launched.output
+
+
 @pytest.mark.slow
 @pytest.mark.ros
-def test_two_episodes_end_the_launch_with_success(
+def test_two_episodes_end_the_launch_with_success_and_without_a_complaint(
     ros_launch, processes: ProcessFamily, loopback_address: str, tmp_path: Path
 ) -> None:
     launched = start(
@@ -77,6 +103,29 @@ def test_two_episodes_end_the_launch_with_success(
     )
     assert launched.wait_for_exit(START_S) == 0, launched.output
     assert (tmp_path / "out" / "report.html").is_file()
+    assert "2 of 2 so far" in " ".join(launched.output.split())
+    assert processes.living() == {}
+    require_silent_end(launched)
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_a_fault_of_the_driver_during_the_last_episode_fails_the_launch(
+    ros_launch, ros_probe, processes: ProcessFamily, loopback_address: str, tmp_path: Path
+) -> None:
+    from equi_interfaces.msg import ExecutedCommand
+
+    from ur_emulator.client import EmulatorClient
+
+    launched = start(
+        ros_launch, loopback_address, episodes=1, balanced="false", output=tmp_path / "out"
+    )
+    ros_probe.wait_for_message(ExecutedCommand, "/executed_command", timeout_s=START_S)
+    with EmulatorClient(loopback_address) as emulator:
+        emulator.request("protective_stop")
+    assert launched.wait_for_exit(START_S) == 1, launched.output
+    assert "FAULTED" in launched.output
+    assert "evaluator has failed with exit code 1" in launched.output
     assert processes.living() == {}
 
 
@@ -93,21 +142,49 @@ def test_a_node_that_refuses_its_configuration_fails_the_launch(
 
 @pytest.mark.slow
 @pytest.mark.ros
-def test_a_node_that_is_killed_fails_the_launch_and_ctrl_c_does_not(
+def test_ctrl_c_ends_every_process_in_time_and_with_code_0(
+    ros_launch, processes: ProcessFamily, loopback_address: str
+) -> None:
+    launched = start_and_wait(ros_launch, loopback_address)
+    launched.press_ctrl_c()
+    require_all_gone(processes)
+    assert launched.wait_for_exit() == 0, launched.output
+    require_silent_end(launched)
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_ctrl_c_ends_processes_that_still_import(
     ros_launch, processes: ProcessFamily, loopback_address: str
 ) -> None:
     launched = start(ros_launch, loopback_address)
-    launched.wait_for_text("every node is up", timeout_s=START_S)
+    launched.wait_for_text(r"\[lifecycle_manager_node-\d+\]: process started", START_S)
     launched.press_ctrl_c()
+    require_all_gone(processes)
     assert launched.wait_for_exit() == 0, launched.output
-    wait_until(lambda: not processes.living(), 30.0, "the last process to vanish")
 
-    launched = start(ros_launch, loopback_address)
-    launched.wait_for_text("every node is up", timeout_s=START_S)
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_a_node_that_is_killed_fails_the_launch(
+    ros_launch, processes: ProcessFamily, loopback_address: str
+) -> None:
+    launched = start_and_wait(ros_launch, loopback_address)
     victim = next(pid for pid, line in processes.living().items() if "policy_node" in line)
     os.kill(victim, signal.SIGKILL)
     assert launched.wait_for_exit() == 1, launched.output
     wait_until(lambda: not processes.living(), 30.0, "the last process to vanish")
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_launch_that_is_killed_leaves_nobody_behind(
+    ros_launch, processes: ProcessFamily, loopback_address: str, number: signal.Signals
+) -> None:
+    launched = start_and_wait(ros_launch, loopback_address)
+    launched.signal_alone(number)
+    require_all_gone(processes)
 
 
 @pytest.mark.slow

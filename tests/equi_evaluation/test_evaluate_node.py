@@ -54,11 +54,23 @@ def policy(ros_probe: Any) -> EndlessPolicy:
 
 
 @pytest.fixture
-def evaluator(policy: EndlessPolicy, ros_domain_id: int, processes: Any, tmp_path: Path) -> Any:
+def program() -> tuple[str, ...]:
+    """What Python is started with."""
+    return ("-m", "equi_evaluation.evaluate_node")
+
+
+@pytest.fixture
+def evaluator(
+    policy: EndlessPolicy,
+    program: tuple[str, ...],
+    ros_domain_id: int,
+    processes: Any,
+    tmp_path: Path,
+) -> Any:
     """The evaluation in the middle of an episode."""
     process = processes.start(
         [
-            *(sys.executable, "-m", "equi_evaluation.evaluate_node"),
+            *(sys.executable, *program),
             *("--episodes", "1", "--ground-truth", "--record", "--side-view", "side_view"),
             *("--wait-s", str(PATIENCE_S), "--output", str(tmp_path / "run")),
         ],
@@ -80,17 +92,48 @@ def test_a_signal_cancels_the_episode_before_the_evaluator_ends(
     assert "did not confirm" not in evaluator.output
 
 
-def test_a_label_that_is_no_json_ends_neither_the_episode_nor_the_evaluator(
+# The evaluator as it is, with an error in it that nobody expected.
+BROKEN = """
+import sys
+from equi_evaluation import evaluate_node
+
+def fail(monitor, text):
+    raise RuntimeError("the monitor is broken")
+
+evaluate_node.EpisodeMonitor.on_referee = fail
+sys.exit(evaluate_node.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("program", [("-c", BROKEN)], ids=["broken"])
+def test_an_error_cancels_the_episode_before_the_evaluator_fails(
     policy: EndlessPolicy, evaluator: Any, ros_probe: Any
 ) -> None:
+    say_truth(ros_probe, "{}")
+
+    wait_until(policy.cancelled.is_set, PATIENCE_S, "the episode is cancelled")
+    assert evaluator.wait_for_exit(PATIENCE_S) == 1, evaluator.output
+    assert "RuntimeError: the monitor is broken" in evaluator.output
+    assert "did not confirm" not in evaluator.output
+
+
+def say_truth(probe: Any, text: str) -> None:
+    """Publish a label as the referee does."""
     from rclpy.qos import DurabilityPolicy, QoSProfile
-    from sensor_msgs.msg import Image
     from std_msgs.msg import String
 
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    truth = ros_probe.node.create_publisher(String, "/simulated_scene/ground_truth", latched)
+    truth = probe.node.create_publisher(String, "/simulated_scene/ground_truth", latched)
     wait_until(truth.get_subscription_count, PATIENCE_S, "the evaluator listens")
-    truth.publish(String(data="no JSON"))
+    truth.publish(String(data=text))
+
+
+def test_a_label_that_is_no_json_ends_neither_the_episode_nor_the_evaluator(
+    policy: EndlessPolicy, evaluator: Any, ros_probe: Any
+) -> None:
+    from sensor_msgs.msg import Image
+
+    say_truth(ros_probe, "no JSON")
     # It still hears what comes later.
     grey = Image(encoding="mono8", height=2, width=2, step=2, data=bytes(4))
     views = ros_probe.node.create_publisher(Image, "/side_view", 1)

@@ -130,6 +130,13 @@ def test_a_fault_of_the_driver_ends_the_run_and_the_next_run_goes_on_from_there(
     assert [seed for _, seed in second.asked] == [2]
 
 
+def test_a_fault_in_the_last_episode_is_a_failure_of_the_run_though_every_episode_counts(tmp_path):
+    code, text = run(tmp_path, ScriptedRunner("SUCCEEDED", "FAULTED"), "--episodes", "2")
+    assert code == EXIT_INCOMPLETE
+    assert "reset it" in text
+    assert len(load_results(tmp_path)) == 2
+
+
 def test_two_episodes_in_a_row_that_could_not_begin_end_the_run(tmp_path):
     runner = ScriptedRunner("REFUSED", "SUCCEEDED", "REFUSED", "REFUSED", "SUCCEEDED")
     code, text = run(tmp_path, runner, "--episodes", "2")

@@ -38,6 +38,8 @@ def start(launch):
         launch.process(
             *("equi_cell_sim", "equi-ur-emulator", "--address", address, "--arm", "physics"),
             *("--scene-file", scene_file, "--profile", launch.value("profile"), "--realtime"),
+            # A driver lets go of the arm before the robot vanishes, as on a real one.
+            *("--linger-s", "1.5"),
             name="ur_emulator",
         ),
         *[camera_node(launch, name, scene_file) for name in launch.cell.camera_names],

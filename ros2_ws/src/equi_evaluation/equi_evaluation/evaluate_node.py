@@ -78,6 +78,8 @@ _OUTCOMES = {
     )
 }
 _ANSWER_TIMEOUT_S = 2.0
+_ASK_PERIOD_S = 0.5
+"""How often the nodes are asked whether they are up; they have better things to do meanwhile."""
 _STOP_TIMEOUT_S = 1.2
 """Longest wait for an episode to stop: every node ends within 2 s of a signal."""
 
@@ -202,16 +204,20 @@ class EvaluateNode(Node):
         def is_up(answer: Trigger.Response) -> bool:
             return bool(answer.success)
 
+        ask_s = 0.0
         while time.monotonic() < deadline_s and rclpy.ok():
             with self._shutdown.defer():
+                if time.monotonic() < ask_s:
+                    rclpy.spin_once(self, timeout_sec=0.1)
+                    continue
+                ask_s = time.monotonic() + _ASK_PERIOD_S
                 if (
-                    self._client.wait_for_server(timeout_sec=0.2)
+                    self._client.server_is_ready()
                     and self._agrees(policy, GetState.Request(), is_active)
                     and self._agrees(manager, Trigger.Request(), is_up)
                     and self._perception_state in (None, PerceptionStatus.READY)
                 ):
                     return True
-                rclpy.spin_once(self, timeout_sec=0.1)
         return False
 
     def _agrees(self, client: Any, request: Any, is_ready: Callable[[Any], bool]) -> bool:

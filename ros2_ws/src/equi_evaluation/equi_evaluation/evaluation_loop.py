@@ -75,6 +75,7 @@ def evaluate(
         return EXIT_NO_POLICY
     # Whoever still knows an episode of an earlier start must not take ours for it.
     start = uuid.uuid4().hex[:4]
+    reason = ""
     while (seed := protocol.next_seed(store.results)) is not None:
         number = len(store.results)
         episode_id = f"{options.task}-{seed}-{start}"
@@ -96,7 +97,8 @@ def evaluate(
     for name, rate in success_rows(protocol.counted(store.results)).items():
         console.print(f"{name:<30} {rate}", highlight=False)
     console.print(f"report: {report}", soft_wrap=True)
-    complete = len(protocol.counted(store.results)) == options.episodes
+    # After a fault somebody has to come, also if it was the last episode.
+    complete = not reason and len(protocol.counted(store.results)) == options.episodes
     return EXIT_COMPLETE if complete else EXIT_INCOMPLETE
 
 

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         delays = Delays(
             unlock_s=profile.unlock_s, gripper_activation_s=profile.gripper_activation_s
         ).scaled(options.delay_scale)
-        robot = EmulatedRobot(options.address, ports, model, arm, delays, profile)
+        robot = EmulatedRobot(options.address, ports, model, arm, delays, profile, options.linger_s)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"ur-emulator: {error}\n")
         return 2
@@ -200,6 +200,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--realtime", action="store_true", help="ask for real-time priority, as a controller has"
+    )
+    parser.add_argument(
+        "--linger-s",
+        type=float,
+        default=0.0,
+        help="when asked to end, stay for at most so long until the drivers have let go of arm and "
+        "gripper: a launch asks all of its processes at once. Default: %(default)s",
     )
     parser.add_argument("--verbose", action="store_true", help="log every connection")
     add_profile_options(parser)

@@ -37,7 +37,10 @@ class EmulatedRobot:
         arm: Arm,
         delays: Delays,
         profile: Profile = LENIENT,
+        linger_s: float = 0.0,
     ) -> None:
+        """`linger_s`: how long it waits for its clients to leave when it is asked to end [s]."""
+        self._linger_s = linger_s
         self.network = Network(address)
         self.controller = Controller(model, arm, delays, profile)
         self._delays = delays
@@ -54,7 +57,7 @@ class EmulatedRobot:
         self._jitter_s = profile.cycle_jitter_s
         self._rng = np.random.default_rng(0)
         self._boot_until_s: float | None = None
-        self._stop = False
+        self._stop_by_s: float | None = None
         self._cycles = 0
         self._late_cycles = 0
         self._lost_cycles = 0
@@ -70,7 +73,7 @@ class EmulatedRobot:
         period_s = self.controller.period_s
         deadline_s = time.monotonic() + period_s
         try:
-            while not self._stop:
+            while not self._may_end():
                 due_s = deadline_s + self._lateness_s(period_s)
                 while (left_s := due_s - time.monotonic()) > 0:
                     self.network.poll(left_s)
@@ -112,8 +115,15 @@ class EmulatedRobot:
         }
 
     def request_shutdown(self) -> None:
-        """Leave the loop after this cycle."""
-        self._stop = True
+        """Leave the loop when the last client of arm and gripper has gone, or its time is over."""
+        if self._stop_by_s is None:
+            self._stop_by_s = time.monotonic() + self._linger_s
+
+    def _may_end(self) -> bool:
+        if self._stop_by_s is None:
+            return False
+        served = any(self.network.sessions(service) for service in (Service.RTDE, Service.GRIPPER))
+        return not served or time.monotonic() >= self._stop_by_s
 
     def _cycle(self) -> None:
         if self._boot_until_s is not None and time.monotonic() >= self._boot_until_s:

@@ -22,6 +22,14 @@ UNKNOWN, UNCONFIGURED, INACTIVE, ACTIVE, FINALIZED = (
 """Labels of the primary states, as lifecycle_msgs has them."""
 DOWNWARDS = {ACTIVE: "deactivate", INACTIVE: "cleanup", UNCONFIGURED: "shutdown"}
 """The transition that leads one state further down."""
+LEADS_TO = {
+    "configure": INACTIVE,
+    "activate": ACTIVE,
+    "deactivate": INACTIVE,
+    "cleanup": UNCONFIGURED,
+    "shutdown": FINALIZED,
+}
+"""The state in which a transition ends, if nothing refuses it."""
 
 
 class NodeControl(typing.Protocol):

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lifecycle_msgs.msg import State, Transition, TransitionEvent
-from lifecycle_msgs.srv import ChangeState, GetState
+from lifecycle_msgs.msg import State, TransitionEvent
 from rcl_interfaces.msg import Log
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
@@ -34,11 +33,11 @@ from equi_ros.lifecycle.bringup import ACTIVE, UNKNOWN, BringUpFailed, BringUpPl
 from equi_ros.lifecycle.bringup import bring_down as bring_down_nodes
 from equi_ros.lifecycle.bringup import bring_up as bring_up_nodes
 from equi_ros.lifecycle.managed_node import HEARTBEAT_TOPIC
+from equi_ros.lifecycle.ros_node_control import RosNodeControl
 from equi_ros.parameters import declare_settings
 from equi_ros.run_node import run_node
 
 _POLL_PERIOD_S = 0.05
-_ANSWER_TIMEOUT_S = 5.0
 _GRACE_S = 0.5
 _FELL_BACK = (State.PRIMARY_STATE_UNCONFIGURED, State.PRIMARY_STATE_FINALIZED)
 # A byte in the definition: bytes or a number, by the version of the generator.
@@ -66,24 +65,29 @@ class ManagerSettings:
 
 
 class LifecycleManagerNode(Node):
-    """Clients of the nodes' lifecycle services; `equi_ros.lifecycle.bringup` decides the order."""
+    """Watches the nodes; `equi_ros.lifecycle.bringup` decides the order."""
 
     def __init__(self) -> None:
         super().__init__("lifecycle_manager")
         self._settings = declare_settings(self, ManagerSettings())
         self._plan = BringUpPlan(self._settings.node_names, self._settings.manual_activation)
         self._waiter = ConditionWaiter()
-        self._states: dict[str, str] = {}
-        """Newest known state of each node, by its transition events and answers."""
         self._last_error: dict[str, str] = {}
         self._failure = ""
+        self._fail_after: tuple[float, str] | None = None
         self._ready = False
-        self._going_down = False
-        self._answer_timeout_s = self._settings.start_timeout_s
         self.failed = False
         self.is_finalized = False
-        self._change: dict[str, Any] = {}
-        self._get: dict[str, Any] = {}
+        self._control = RosNodeControl(
+            self,
+            self._plan.nodes,
+            self._waiter,
+            lambda: bool(self._failure),
+            self._settings.start_timeout_s,
+            self._settings.transition_timeout_s,
+        )
+        # By transition events, too.
+        self._states = self._control.states
         for name in self._plan.nodes:
             self._connect(name)
         # With a few messages of the past: a node may have refused before this one listened.
@@ -93,8 +97,6 @@ class LifecycleManagerNode(Node):
         self._started = False
 
     def _connect(self, name: str) -> None:
-        self._change[name] = self.create_client(ChangeState, f"{name}/change_state")
-        self._get[name] = self.create_client(GetState, f"{name}/get_state")
         self.create_subscription(
             TransitionEvent, f"{name}/transition_event", partial(self._on_transition, name), 10
         )
@@ -108,44 +110,11 @@ class LifecycleManagerNode(Node):
             ),
         )
 
-    # NodeControl -------------------------------------------------------------------------------
-
-    async def get_state(self, node: str) -> str:
-        """Label of the node's state; waits for the node to appear."""
-        client = self._get[node]
-        answer = await self._ask(client, GetState.Request(), self._answer_timeout_s)
-        state = UNKNOWN if answer is None else str(answer.current_state.label)
-        self._states[node] = state
-        return state
-
-    async def change_state(self, node: str, transition: str) -> bool:
-        """Make a transition by its label."""
-        request = ChangeState.Request(transition=Transition(label=transition))
-        timeout_s = _ANSWER_TIMEOUT_S if self._going_down else self._settings.transition_timeout_s
-        self.get_logger().info(f"{node}: {transition}")
-        answer = await self._ask(self._change[node], request, timeout_s)
-        return answer is not None and bool(answer.success)
-
-    async def _ask(self, client: Any, request: Any, timeout_s: float) -> Any:
-        deadline_s = time.monotonic() + timeout_s
-        going_down = self._going_down
-
-        def over() -> bool:
-            return bool(self._failure) and not going_down
-
-        await self._waiter.until(lambda: client.service_is_ready() or over(), timeout_s)
-        if not client.service_is_ready() or over():
-            return None
-        future = client.call_async(request)
-        left_s = max(deadline_s - time.monotonic(), 0.0)
-        await self._waiter.until(lambda: future.done() or over(), left_s)
-        return future.result() if future.done() else None
-
     # Bringing up and down ----------------------------------------------------------------------
 
     async def _run(self) -> None:
         try:
-            await bring_up_nodes(self._plan, self, lambda: not self._failure)
+            await bring_up_nodes(self._plan, self._control, lambda: not self._failure)
         except BringUpFailed as error:
             said = self._last_error.get(error.node, "")
             self._fail(f"{error}{f': {said}' if said else ''}")
@@ -159,9 +128,8 @@ class LifecycleManagerNode(Node):
                     f"{self._full_name(node)} activate"
                 )
             await self._waiter.until(lambda: bool(self._failure), float("inf"))
-        self._ready, self._going_down = False, True
-        self._answer_timeout_s = _ANSWER_TIMEOUT_S
-        missing = await bring_down_nodes(self._plan.nodes, self)
+        self._ready, self._control.going_down = False, True
+        missing = await bring_down_nodes(self._plan.nodes, self._control)
         if missing:
             self.get_logger().error(f"could not be shut down: {', '.join(missing)}")
         self.failed = self.is_finalized = True
@@ -175,6 +143,8 @@ class LifecycleManagerNode(Node):
         if not self._started and self.executor is not None:
             self._started = True
             self.executor.create_task(self._run())
+        if self._fail_after is not None and time.monotonic() > self._fail_after[0]:
+            self._fail(self._fail_after[1])
         self._waiter.poll()
 
     # What the nodes tell -----------------------------------------------------------------------
@@ -194,21 +164,21 @@ class LifecycleManagerNode(Node):
 
         The second is normal while it loads or compiles: only an active node must not be silent.
         """
-        if event.alive_count > 0 or name not in self._states or self._going_down:
+        if event.alive_count > 0 or name not in self._states or self._control.going_down:
             return
         gone = event.not_alive_count == 0
         silent = f"died, or hangs: it gave no sign of life for {qos.HEARTBEAT_LEASE_S:g} s"
-        if gone and self.executor is not None:
+        if gone:
             self._states[name] = UNKNOWN
-            self.executor.create_task(self._fail_soon(f"{name} has ended"))
+            self._fail_soon(f"{name} has ended")
         elif self._states[name] == ACTIVE:
             self._states[name] = UNKNOWN
             self._fail(f"{name} {silent}")
 
-    async def _fail_soon(self, reason: str) -> None:
+    def _fail_soon(self, reason: str) -> None:
         """After a Ctrl-C every process ends, this one too: that is no failure."""
-        await self._waiter.until(lambda: False, _GRACE_S)
-        self._fail(reason)
+        if self._fail_after is None:
+            self._fail_after = (time.monotonic() + _GRACE_S, reason)
 
     def _on_log(self, message: Log) -> None:
         if message.level < _ERROR_LEVEL or not message.msg:
