@@ -31,6 +31,7 @@ setup(
     entry_points={
         "console_scripts": [
             "equi-conformance = equi_control.conformance.main:main",
+            "equi-doctor = equi_control.doctor.main:main",
             "rtde_driver_node = equi_control.executables:rtde_driver_node",
         ],
     },
