@@ -36,6 +36,7 @@ def driver_node(emulator: EmulatorProcess, ros_domain_id: int, processes: Any) -
         "limits.max_state_age_s": 30.0,
         "max_command_observation_age_s": 30.0,
         "publishers.delta_command": "test_probe",
+        "frame_prefix": "left_",
     }
     words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     return processes.start(
@@ -164,6 +165,8 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
     assert state.gripper_connected
     assert state.tcp_pose.position.x == pytest.approx(0.53, abs=2e-3)
     assert len(state.joint_positions) == 6
+    # Two cells may share a tree of frames.
+    assert {done.header.frame_id, state.header.frame_id} == {"left_base_link"}
 
     not_a_number = robot.command("first", 1, (float("nan"), 0.0, 0.0))
     assert not_a_number.outcome == 2
@@ -173,6 +176,7 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
     status = robot.safety(lambda status: status.state.value == 3)
     assert status.fault.value == FaultCode.EMERGENCY_STOP
     assert "release the button" in status.operator_action
+    assert status.header.frame_id == "left_base_link"
     # The arm was let go; it is not taken over again before the fault is reset.
     wait_until(
         lambda: robot.probe.lifecycle_state("/rtde_driver") == "inactive", PATIENCE_S, "inactive"

@@ -124,7 +124,7 @@ def test_the_next_step_is_drawn_from_the_tcp_to_its_target(listener):
     robots = listener.node.create_publisher(RobotState, "robot_state", qos_profile_sensor_data)
     commands = listener.node.create_publisher(DeltaCommand, "delta_command", 1)
     robot = RobotState()
-    robot.header.frame_id = "task"
+    robot.header.frame_id = "a/task"
     robot.tcp_pose.position.x, robot.tcp_pose.position.z = 0.5, 0.2
     command = DeltaCommand(gripper_closedness=0.0)
     command.translation.x, command.translation.z = 0.05, -0.03

@@ -40,11 +40,6 @@ _LEVELS = {
 }
 
 
-def frame_of(driver: Driver) -> str:
-    """Name of the frame that poses, steps and the workspace are stated in."""
-    return driver.config.servo.link.geometry.frame_id
-
-
 def pose_message(task_from_tcp: NDArray[np.float64]) -> Pose:
     """A pose (4, 4) as message."""
     x, y, z = (float(value) for value in task_from_tcp[:3, 3])
@@ -52,12 +47,12 @@ def pose_message(task_from_tcp: NDArray[np.float64]) -> Pose:
     return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
 
 
-def robot_state(driver: Driver, stamp: Time) -> RobotState | None:
-    """Measured state, or None before the first contact with the robot."""
+def robot_state(driver: Driver, stamp: Time, frame_id: str) -> RobotState | None:
+    """Measured state in the task frame, or None before the first contact with the robot."""
     servo = driver.servo_state
     if servo is None or not servo.has_measured:
         return None
-    message = RobotState(header=Header(stamp=stamp, frame_id=frame_of(driver)))
+    message = RobotState(header=Header(stamp=stamp, frame_id=frame_id))
     message.state = DriverStateMsg(value=int(driver.state))
     message.moving = driver.moving
     message.episode_id = driver.episode_id
@@ -102,7 +97,7 @@ def tcp_pose(servo: ServoState, stamp: Time, frame_id: str) -> PoseStamped:
     )
 
 
-def safety_status(driver: Driver, stamp: Time) -> SafetyStatus:
+def safety_status(driver: Driver, stamp: Time, frame_id: str) -> SafetyStatus:
     """State and latched fault with what the operator should do."""
     fault = driver.fault
     reasons = [fault.reason] if fault else []
@@ -110,7 +105,7 @@ def safety_status(driver: Driver, stamp: Time) -> SafetyStatus:
         reasons.append(driver.notice)
     servo = driver.servo_state if driver.servo_state and driver.servo_state.has_measured else None
     return SafetyStatus(
-        header=Header(stamp=stamp, frame_id=frame_of(driver)),
+        header=Header(stamp=stamp, frame_id=frame_id),
         state=DriverStateMsg(value=int(driver.state)),
         fault=FaultCodeMsg(value=int(fault.code if fault else FaultCode.NONE)),
         fault_count=driver.fault_count,

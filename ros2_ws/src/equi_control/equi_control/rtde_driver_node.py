@@ -69,6 +69,7 @@ class RtdeDriverNode(ManagedNode):
     def __init__(self) -> None:
         super().__init__("rtde_driver")
         declare_parameters(partial(declare, self))
+        declare(self, "frame_prefix", "", "in front of every frame name in the headers")
         self._driver: Driver | None = None
         self._polls: list[Timer] = []
         self._frame_id = ""
@@ -111,7 +112,8 @@ class RtdeDriverNode(ManagedNode):
         """
         config, rate_hz = read_config(partial(declare, self))
         driver = self._driver = Driver(config)
-        self._frame_id = messages.frame_of(driver)
+        prefix = self.get_parameter("frame_prefix").value
+        self._frame_id = f"{prefix}{config.servo.link.geometry.frame_id}"
         self._published_status = None
         self.diagnostics.hardware_id = f"UR controller {config.servo.link.host}"
         driver.connect()
@@ -309,7 +311,7 @@ class RtdeDriverNode(ManagedNode):
         )
         if now != self._published_status:
             self._published_status = now
-            self._safety.publish(messages.safety_status(driver, self._stamp()))
+            self._safety.publish(messages.safety_status(driver, self._stamp(), self._frame_id))
         if driver.state is DriverState.FAULT and self.is_active and self.executor is not None:
             # The arm was let go: whoever wants it back resets the fault and activates again.
             self.executor.create_task(self.change_state(Transition.TRANSITION_DEACTIVATE))
@@ -320,7 +322,7 @@ class RtdeDriverNode(ManagedNode):
             return
         # The time of measurement: after a loss the last state grows old, as it should.
         stamp = self._stamp_of(servo.heartbeat_s - servo.state_age_s)
-        state = messages.robot_state(self.driver, stamp)
+        state = messages.robot_state(self.driver, stamp, self._frame_id)
         if state is not None:
             self._states.publish(state)
             self._joints.publish(messages.joint_state(servo, state.gripper_opening, stamp))

@@ -35,8 +35,6 @@ class MotionMarkerNode(Node):
     def __init__(self) -> None:
         super().__init__("motion_marker")
         self._robot: RobotState | None = None
-        prefix = str(self.declare_parameter("frame_prefix", "").value)
-        self._prefix = prefix
         self._markers = self.create_publisher(MarkerArray, "motion_marker", qos.LATCHED)
         self.create_subscription(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE)
         self.create_subscription(DeltaCommand, "delta_command", self._on_command, qos.COMMAND)
@@ -74,7 +72,7 @@ class MotionMarkerNode(Node):
     ) -> Marker:
         marker = Marker(ns="next_step", id=number, type=kind, action=Marker.ADD)
         marker.header.stamp = robot.header.stamp
-        marker.header.frame_id = self._prefix + robot.header.frame_id
+        marker.header.frame_id = robot.header.frame_id
         marker.scale, marker.color = scale, colour
         marker.lifetime = Duration(seconds=_LIFETIME_S).to_msg()
         marker.pose.orientation.w = 1.0

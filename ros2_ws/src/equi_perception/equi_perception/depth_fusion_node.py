@@ -86,7 +86,12 @@ class DepthFusionNode(ManagedNode):
             False,
             "use a calibration that failed, expired or belongs to another cell; for rehearsals",
         )
-        declare(self, "frame_prefix", "", "in front of the frames of the cameras' transforms")
+        declare(
+            self,
+            "frame_prefix",
+            "",
+            "in front of the frames of cameras and transforms; the robot's come with robot_state",
+        )
         declare(self, "simulated", False, "the cell is simulated: an unsigned model will do")
         declare(self, "remove_outliers", False, "drop lone points before fusing", read_only=False)
         declare_settings(self, CellGeometry(), prefix="geometry.")
@@ -269,20 +274,20 @@ class DepthFusionNode(ManagedNode):
             return [Issue(Cause.CLOUD_UNREADABLE, str(error))]
         except ObservationError as error:
             return [Issue(Cause.CLOUD_EMPTY, str(error))]
-        self._observations.publish(
-            messages.observation_message(
-                fused,
-                self._used_stamps_ns,
-                robot,
-                goal_m,
-                contract_sha256=self._contract_sha256,
-                sequence=self._sequence,
-            )
+        observation = messages.observation_message(
+            fused,
+            self._used_stamps_ns,
+            robot,
+            goal_m,
+            contract_sha256=self._contract_sha256,
+            sequence=self._sequence,
         )
+        self._observations.publish(observation)
         self._sequence += 1
         self._add_metrics(fused, begin_s, decoded_s)
         if self._previews.get_subscription_count():
-            self._previews.publish(messages.image_message(preview_rgb(fused.image), self._stamp()))
+            image = messages.image_message(preview_rgb(fused.image), observation.header)
+            self._previews.publish(image)
         return []
 
     def _add_metrics(self, fused: FusedObservation, begin_s: float, decoded_s: float) -> None:

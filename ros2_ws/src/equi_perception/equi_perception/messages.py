@@ -150,11 +150,11 @@ def inactive_message(reason: str, stamp: Time) -> PerceptionStatus:
     )
 
 
-def image_message(rgb: NDArray[np.uint8], stamp: Time) -> Image:
+def image_message(rgb: NDArray[np.uint8], header: Header) -> Image:
     """An RGB image (H, W, 3)."""
     height, width = rgb.shape[:2]
     return Image(
-        header=Header(stamp=stamp, frame_id=FRAME),
+        header=header,
         height=height,
         width=width,
         encoding="rgb8",
