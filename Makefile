@@ -9,6 +9,8 @@ PYTHON ?=
 ARGS ?=
 # 1: also Ray and SLURM (requirements/cluster.txt); what was installed once stays up to date without it.
 CLUSTER ?=
+# 1: also what builds the documentation site (requirements/docs.txt).
+DOCS ?=
 TASK ?= block_picking
 EQUI_FUZZ_CASES ?= 10000
 
@@ -18,25 +20,25 @@ IN_ENV := . ./env.sh &&
 # Folders that hold Python packages of ours, and the packages in them.
 BASES := $(wildcard requirements tests/fixtures training calibration ros2_ws/pip_ros2/src ros2_ws/src/* tests/fixtures/*)
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(BASES))))
-LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt cluster.txt
+LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt cluster.txt docs.txt
 # Found as plain modules: a test folder is no package, and fixtures are imported by their own names.
 TESTS = $(shell find tests -name '*.py' -not -path 'tests/fixtures/*/*' -not -name '*.launch.py')
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow test-cluster fuzz check types format bench faults graph sizes lock doctor clean ready
+.PHONY: help setup demo test test-slow test-cluster fuzz check types format bench faults graph sizes lock doctor clean ready docs docs-serve
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
-	@echo 'Options: PROFILE=robot (no training, for the robot PC), PYTHON=python3.11, CLUSTER=1 (Ray and SLURM too), ARGS="..." (more arguments)'
+	@echo 'Options: PROFILE=robot (no training, for the robot PC), PYTHON=python3.11, CLUSTER=1 (Ray and SLURM too), DOCS=1 (documentation tools too), ARGS="..." (more arguments)'
 
 setup: ## install everything and build the workspace; a second time does nothing
-	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster)
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster) $(if $(DOCS),--docs)
 
 # What the other targets ask for: as setup, but silent if there is nothing to do.
 ready:
-	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster) --quiet
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster) $(if $(DOCS),--docs) --quiet
 
 demo: ready ## watch a policy at work in the simulated cell (TASK=drawer_opening for another task)
 	@$(IN_ENV) python -m equi_evaluation.demo --task $(TASK) $(ARGS)
@@ -67,6 +69,14 @@ bench: ready ## run every benchmark (equi-bench NAME for one of them)
 
 faults: ready ## inject every fault into the moving, emulated robot and report travel and recovery
 	@$(IN_ENV) ros2 run equi_system_tests equi-faults $(ARGS)
+
+docs: DOCS = 1
+docs: ready ## build the documentation site into build/docs/site, without a network
+	@$(IN_ENV) PYTHONPATH="requirements:$$PYTHONPATH" python -m documentation.build $(ARGS)
+
+docs-serve: DOCS = 1
+docs-serve: ready ## build the documentation and show it at http://127.0.0.1:8000, rebuilt at every change
+	@$(IN_ENV) PYTHONPATH="requirements:$$PYTHONPATH" python -m documentation.build --serve $(ARGS)
 
 graph: ready ## draw the imports between packages and inside equi_rl (requirements/architecture)
 	@$(IN_ENV) python requirements/architecture/draw.py $(ARGS)

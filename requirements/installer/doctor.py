@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .layout import Layout, Profile
+from .steps import installed_extras
 from .system_packages import missing_packages, needed_tools, wanted_packages
 
 MIN_SHARED_MEMORY_MB = 64
@@ -111,8 +112,7 @@ def examine(layout: Layout, profile: Profile) -> Iterator[Check]:
     wheels = ["ros"] if (layout.stamps / "ros.json").exists() else []
     answer = in_environment(layout, "python", "-c", VERSIONS_CODE)
     versions = json.loads(answer.stdout) if answer.returncode == 0 else {}
-    extras = ["cluster"] if (layout.stamps / "cluster.json").exists() else []
-    yield from pins(layout, [*layers, "colcon", *wheels, *extras], versions)
+    yield from pins(layout, [*layers, "colcon", *wheels, *installed_extras(layout)], versions)
     yield from forbidden(versions)
     for module in " ".join(MODULES[layer] for layer in [*layers, "ros"]).split():
         answer = in_environment(layout, "python", "-c", IMPORT_CODE, module)

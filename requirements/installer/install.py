@@ -9,6 +9,7 @@ goes on where the last one was.
     make setup PROFILE=robot       the robot PC: neither escnn nor pybullet
     make setup PYTHON=python3.12   with another interpreter
     make setup CLUSTER=1           Ray and SLURM as well, for sweeps on more than one machine
+    make setup DOCS=1              what builds the documentation site as well
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from . import python_env, stamps
 from .commands import say
 from .layout import Layout, Profile, SetupError, child_environment
 from .ros import sourced_ros_prefix
-from .steps import Context, Step, plan
+from .steps import EXTRAS, Context, Step, plan
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,14 +38,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--profile", choices=[profile.value for profile in Profile], default="full")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
-    parser.add_argument("--cluster", action="store_true", help="also Ray and SLURM (cluster.txt)")
+    for name, text in EXTRAS.items():
+        parser.add_argument(f"--{name}", action="store_true", help=text)
     parser.add_argument("--quiet", action="store_true", help="say nothing if nothing is to be done")
     options = parser.parse_args(arguments)
     layout = Layout(options.root.resolve())
     try:
         require_writable(layout)
         with only_one_at_a_time(layout):
-            return install(layout, Profile(options.profile), options.quiet, options.cluster)
+            extras = frozenset(name for name in EXTRAS if getattr(options, name))
+            return install(layout, Profile(options.profile), options.quiet, extras)
     except SetupError as error:
         sys.stderr.write(f"\nsetup stopped: {error}\n  What to do: {error.way_out}\n")
         return 1
@@ -55,7 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def install(layout: Layout, profile: Profile, quiet: bool, cluster: bool = False) -> int:
+def install(
+    layout: Layout, profile: Profile, quiet: bool, extras: frozenset[str] = frozenset()
+) -> int:
     """Do what is not done yet."""
     begun = time.monotonic()
     marker = layout.logs / stamps.RUNNING
@@ -76,7 +81,7 @@ def install(layout: Layout, profile: Profile, quiet: bool, cluster: bool = False
         environment=child_environment(layout, ros_prefix, token),
         base_python=Path(sys.executable),
         interrupted=interrupted,
-        cluster=cluster,
+        extras=extras,
     )
     python_env.remove_doomed(layout)
     steps = plan(context)

@@ -22,6 +22,12 @@ PINS = {
     "colcon": "colcon",
     "ros": "ROS 2 Jazzy wheels",
     "cluster": "packages for clusters (Ray, SLURM)",
+    "docs": "packages for the documentation site",
+}
+# Lists that are installed when they are asked for; from then on they follow the lock.
+EXTRAS = {
+    "cluster": "also Ray and SLURM (cluster.txt)",
+    "docs": "also what builds the documentation site (docs.txt)",
 }
 
 
@@ -35,7 +41,7 @@ class Context:
     environment: dict[str, str]  # for the commands that are run
     base_python: Path
     interrupted: bool  # the last run did not end by itself
-    cluster: bool = False  # Ray and SLURM are asked for
+    extras: frozenset[str] = frozenset()  # those of EXTRAS that are asked for
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,7 @@ def plan(context: Context) -> list[Step]:
     left_out = {"training", "dev"} if context.profile is Profile.ROBOT else set()
     if context.ros_prefix is not None:
         left_out.add("ros")
-    if not has_cluster(context):
-        left_out.add("cluster")
+    left_out |= EXTRAS.keys() - context.extras - installed_extras(context.layout)
     lists = [_list(context, name) for name in PINS if name not in left_out]
     # Torch goes first, so that nothing else chooses its build.
     steps = [_system(context), _environment(context), lists[0], _torch(context), *lists[1:]]
@@ -65,9 +70,9 @@ def plan(context: Context) -> list[Step]:
     return [*steps, _own_packages(context), _workspace(context)]
 
 
-def has_cluster(context: Context) -> bool:
-    """Whether Ray and SLURM are asked for, or were once: then they follow the lock."""
-    return context.cluster or (context.layout.stamps / "cluster.json").exists()
+def installed_extras(layout: Layout) -> set[str]:
+    """Extras that were asked for once."""
+    return {name for name in EXTRAS if (layout.stamps / f"{name}.json").exists()}
 
 
 def _system(context: Context) -> Step:
