@@ -190,6 +190,15 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
     assert not answer.success
     assert "say who" in answer.message
 
+    # Another fault than the latched one, and a number that is none: told what is latched, and what
+    # to do about it.
+    for number, words in ((FaultCode.GRIPPER, "release the button"), (77, "known faults: 0 NONE")):
+        other = ResetFault.Request(operator_name="test")
+        other.acknowledged.value = number
+        answer = robot.probe.call(ResetFault, "/rtde_driver/reset_fault", other, PATIENCE_S)
+        assert not answer.success
+        assert words in answer.message
+
     request = ResetFault.Request(operator_name="test")
     request.acknowledged.value = FaultCode.EMERGENCY_STOP
     answer = robot.probe.call(ResetFault, "/rtde_driver/reset_fault", request, PATIENCE_S)

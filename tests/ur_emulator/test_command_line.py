@@ -68,3 +68,17 @@ def test_with_a_port_base_seven_ports_in_a_row_answer_and_the_real_ones_do_not()
 def test_the_former_names_of_the_models_still_work(old: str, model: str) -> None:
     with EmulatorProcess(model=old) as robot:
         assert robot.api.status()["model"] == model
+
+
+def test_its_linear_algebra_has_one_thread_however_it_is_started() -> None:
+    """At real-time priority the others would spin; the first contact cost seconds."""
+    program = (
+        "import os; os.environ.pop('OPENBLAS_NUM_THREADS', None)\n"
+        "import ur_emulator.main, numpy as np\n"
+        "square = np.ones((600, 600)); square @ square\n"
+        "print(len(os.listdir('/proc/self/task')))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True
+    )
+    assert ran.stdout.strip() == "1"

@@ -237,8 +237,10 @@ class RtdeDriverNode(ManagedNode):
     async def _on_reset_fault(
         self, request: ResetFault.Request, response: ResetFault.Response
     ) -> ResetFault.Response:
+        latched = None if self._driver is None else self._driver.fault
         self.get_logger().info(
             f"reset of fault {request.acknowledged.value} by '{request.operator_name}'"
+            + ("" if latched is None else f"; latched is {latched.reason}")
         )
         if not request.operator_name.strip():
             response.message = "operator_name is empty; say who has looked at the robot"
@@ -246,7 +248,7 @@ class RtdeDriverNode(ManagedNode):
             return response
         try:
             driver = self.driver
-            driver.begin_reset(FaultCode(int(request.acknowledged.value)))
+            driver.begin_reset(_fault_code(int(request.acknowledged.value)))
             await self.waiter.until(lambda: not driver.resetting, _RESET_TIMEOUT_S)
             # A reset that nobody waits for any more must not clear the fault later by itself.
             missing = driver.abort_reset()
@@ -259,7 +261,12 @@ class RtdeDriverNode(ManagedNode):
                 )
             elif fault is not None:
                 response.message = f"{fault.reason}; {fault.operator_action}"
-        except (Refused, ValueError) as refusal:
+            else:
+                response.message = (
+                    "reset; the driver is inactive and nothing moves: activate it to go on from "
+                    "where the arm is"
+                )
+        except Refused as refusal:
             response.message = str(refusal)
         state = DriverState.IDLE if self._driver is None else self._driver.state
         response.state = DriverStateMsg(value=int(state))
@@ -358,6 +365,14 @@ class RtdeDriverNode(ManagedNode):
         """Stop the arm before leaving the graph, whatever the reason."""
         self.cleanup()
         super().destroy_node()
+
+
+def _fault_code(number: int) -> FaultCode:
+    try:
+        return FaultCode(number)
+    except ValueError as error:
+        known = ", ".join(f"{code.value} {code.name}" for code in FaultCode)
+        raise Refused(f"acknowledged is {number}; known faults: {known}") from error
 
 
 def main(args: list[str] | None = None) -> int:

@@ -89,9 +89,6 @@ class EmulatorProcess:
             self._command,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            # Threads of the linear algebra spin at the controller's real-time priority: the first
-            # contact would cost seconds.
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         )
         deadline_s = time.monotonic() + _START_TIMEOUT_S
         while True:

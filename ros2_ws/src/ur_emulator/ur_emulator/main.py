@@ -13,6 +13,9 @@ from dataclasses import fields
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from ur_emulator import single_thread
+
+# isort: split
 from ur_emulator.arms import Arm, KinematicArm
 from ur_emulator.conformance_file import ConformanceFile
 from ur_emulator.conformance_table import as_text
@@ -43,7 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         format="%(asctime)s emulator " + options.address + " %(message)s",
     )
     if options.realtime:
-        _LOG.info("running at %s priority", _raise_priority())
+        _LOG.info(
+            "running at %s priority, linear algebra threads: %s",
+            _raise_priority(),
+            single_thread.THREADS,
+        )
     try:
         model = _model(options.model)
         ports = Ports() if options.port_base is None else Ports.block(options.port_base)

@@ -54,7 +54,7 @@ class Driver(DriverView):
         self._gripper = Gripper(gripper_factory)
         self._steps = StepRunner(self._arm, self._gripper, config)
         self._homing = Homing(self._arm, config)
-        self._set_down = SetDown(self._arm, self._gripper)
+        self._set_down = SetDown(self._arm, self._gripper, config)
         self._monitor = FaultMonitor(config)
         self.state = DriverState.IDLE
         self.fault: Fault | None = None
@@ -142,7 +142,10 @@ class Driver(DriverView):
             raise Refused("the robot is not connected")
         self.state = next_state(self.state, Event.MOTION_STARTED)
         self._homing.start(
-            servo_state.position_m, float(servo_state.commanded[3]), servo_state.joints_rad
+            servo_state.position_m,
+            float(servo_state.commanded[3]),
+            servo_state.joints_rad,
+            time.monotonic(),
         )
 
     def hold(self) -> list[StepReport]:
@@ -205,7 +208,7 @@ class Driver(DriverView):
         servo_state = self._arm.streaming_state
         if self.gripper_report.holding and servo_state is not None:
             self.state = next_state(self.state, Event.MOTION_STARTED)
-            self._set_down.start(servo_state)
+            self._set_down.start(servo_state, time.monotonic())
         else:
             self._gripper.open()
 
@@ -224,7 +227,7 @@ class Driver(DriverView):
         if acknowledged is not self.fault.code:
             raise Refused(
                 f"{acknowledged.name} was acknowledged, but {self._fault_text()} is latched; "
-                "look at the robot again"
+                f"look at the robot again: {self.fault.operator_action}"
             )
         self._arm.kill()
         self._gripper.reset()
@@ -272,14 +275,9 @@ class Driver(DriverView):
             late = self._advance_take_over(servo_state)
             if late is not None:
                 return self._latch(late)
-        self._set_down.see(servo_state)
-        if self._set_down.advance(servo_state):
-            self.state = next_state(self.state, Event.MOTION_ENDED)
-        if self._homing.advance(servo_state):
-            if self._homing.blocked:
-                reason = f"the way home is blocked: {self._homing.blocked}"
-                return self._latch(fault_of_code(FaultCode.LIMIT_VIOLATED, reason))
-            self.state = next_state(self.state, Event.MOTION_ENDED)
+        failed = self._advance_motion(servo_state)
+        if failed is not None:
+            return self._latch(failed)
         ended = self._steps.advance(servo_state, time.monotonic())
         if isinstance(ended, Fault):
             return self._latch(ended)
@@ -287,6 +285,22 @@ class Driver(DriverView):
             return []
         self.state = next_state(self.state, Event.MOTION_ENDED)
         return [ended]
+
+    def _advance_motion(self, servo_state: ServoState) -> Fault | None:
+        """Go on with what is no step: setting an object down, the way home."""
+        now_s = time.monotonic()
+        self._set_down.see(servo_state)
+        why = ""
+        if self._set_down.advance(servo_state, now_s):
+            why = self._set_down.failed and f"the object was not set down: {self._set_down.failed}"
+        elif self._homing.advance(servo_state, now_s):
+            why = self._homing.blocked and f"the way home is blocked: {self._homing.blocked}"
+        else:
+            return None
+        if why:
+            return fault_of_code(FaultCode.LIMIT_VIOLATED, why)
+        self.state = next_state(self.state, Event.MOTION_ENDED)
+        return None
 
     def _find_fault(self, servo: ServoProcess, servo_state: ServoState) -> Fault | None:
         if self.state is DriverState.FAULT and not self._reset_pending:

@@ -3,7 +3,7 @@
 
 The arm may lean on something when it is sent home. Its first waypoint is where it really is, which
 takes the pressure off. Contact on the way makes the servo yield; the waypoint is then tried again,
-and after a few contacts the way counts as blocked.
+and after a few contacts the way counts as blocked. So it does if a waypoint is not reached in time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equi_control.driver.arm import Arm
 from equi_control.driver.config import DriverConfig
+from equi_control.driver.deadline import Deadline
 from equi_control.servo.shared_state import ServoState
 from equi_core.motion.joint_limits import folded_yaw
 
@@ -28,6 +29,7 @@ class Homing:
         self._arm, self._config = arm, config
         self._waypoints: list[FloatArray] = []
         self._contacts = 0
+        self._deadline = Deadline(config)
         self.blocked = ""
         """What stopped the arm for good last time; empty if nothing did."""
 
@@ -36,7 +38,9 @@ class Homing:
         """Whether waypoints are left."""
         return bool(self._waypoints)
 
-    def start(self, measured_m: ArrayLike, yaw_rad: float, joints_rad: ArrayLike) -> None:
+    def start(
+        self, measured_m: ArrayLike, yaw_rad: float, joints_rad: ArrayLike, now_s: float
+    ) -> None:
         """Begin at the measured position (3,) [m] and joints (6,) with the commanded yaw."""
         x, y, z = (float(value) for value in np.asarray(measured_m))
         home_x, home_y, home_z = self._config.home_position_m
@@ -58,32 +62,44 @@ class Homing:
             np.array([home_x, home_y, travel_z, home_yaw]),
             np.array([home_x, home_y, home_z, home_yaw]),
         ]
-        self._arm.set_target(self._waypoints[0])
+        self._go_on(now_s)
 
     def cancel(self) -> None:
         """Forget the rest of the way; the caller decelerates."""
         self._waypoints = []
 
-    def advance(self, servo_state: ServoState) -> bool:
+    def advance(self, servo_state: ServoState, now_s: float) -> bool:
         """Set the next waypoint when one is reached.
 
         True when homing is over: the arm rests at home, or `blocked` says why not.
         """
-        if not self._waypoints or not self._arm.arrived(servo_state):
+        if not self._waypoints:
+            return False
+        missed = self._deadline.missed(servo_state, now_s)
+        if missed:
+            return self._give_up(missed)
+        if not self._arm.arrived(servo_state):
             return False
         if servo_state.blocked:
             self._contacts += 1
-            if self._contacts < _MAX_CONTACTS:
-                self._arm.set_target(self._waypoints[0])
-                return False
-            self.blocked, self._waypoints = servo_state.message, []
-            return True
+            if self._contacts >= _MAX_CONTACTS:
+                return self._give_up(servo_state.message)
+            self._go_on(now_s)
+            return False
         if len(self._waypoints) == 1 and not self._is_home(servo_state):
             return False
         self._waypoints.pop(0)
         if self._waypoints:
-            self._arm.set_target(self._waypoints[0])
+            self._go_on(now_s)
         return not self._waypoints
+
+    def _go_on(self, now_s: float) -> None:
+        self._arm.set_target(self._waypoints[0])
+        self._deadline.begin(self._waypoints[0], now_s)
+
+    def _give_up(self, why: str) -> bool:
+        self.blocked, self._waypoints = why, []
+        return True
 
     def _is_home(self, servo_state: ServoState) -> bool:
         """Whether the arm is measured to rest at home."""

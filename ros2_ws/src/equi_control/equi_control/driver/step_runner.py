@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from equi_control.driver.arm import Arm
 from equi_control.driver.config import DriverConfig
+from equi_control.driver.deadline import longest_motion_s
 from equi_control.driver.gripper import Gripper
 from equi_control.driver.state import Fault, FaultCode, fault_of_code
 from equi_control.driver.steps import (
@@ -152,7 +153,7 @@ class StepRunner:
             np.linalg.norm(servo_state.position_m - (step.safe.target_position_m or (0, 0, 0)))
         )
         speed = f"slider and speed scaling at {servo_state.speed_share:.0%}"
-        limit_s = self._config.step_timeout_s / share
+        limit_s = longest_motion_s(self._config, servo_state)
         if now_s - step.received_s > limit_s:
             return f"{away_mm:.1f} mm from the target after {limit_s:.0f} s; {speed}"
         resting = self._arm.resting(servo_state)
