@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +35,17 @@ from equi_rl.export.exporter import ExportError, load_policy
 from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.results.video import Frame, write_video
 from equi_rl.sim.cameras import render_rgb, side_view_camera
-from equi_rl.training.collector import Collector, CollectorConfig, CollectorError, Play
+from equi_rl.training.collector import (
+    Collector,
+    CollectorConfig,
+    CollectorError,
+    Play,
+    Players,
+)
 from equi_rl.training.evaluation import Evaluation, EvaluationError
 from equi_rl.training.rollout import EpisodeOutcome
 
-_PORTION = 5
-"""Episodes asked for at a time: progress is seen, and both cores stay busy to the end."""
+_LOOK_EVERY_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -124,26 +130,18 @@ def play_all(
         randomise_every=1,
     )
     seeds = range(command.seed, command.seed + command.episodes)
-    portions = [tuple(seeds[i : i + _PORTION]) for i in range(0, len(seeds), _PORTION)]
-    workers = [Collector(config) for _ in range(min(command.workers, len(portions)))]
-    outcomes: list[EpisodeOutcome] = []
-    try:
-        with Progress(console=console, disable=not console.is_terminal) as progress:
-            task = progress.add_task(contract.task, total=command.episodes)
-            for worker, portion in zip(workers, portions, strict=False):
-                _request(worker, policy, portion)
-            for index in range(len(portions)):
-                worker = workers[index % len(workers)]
-                played = worker.fetch()
-                # One request at a time: two full pipes would wait for each other.
-                if index + len(workers) < len(portions):
-                    _request(worker, policy, portions[index + len(workers)])
-                outcomes += [outcome for _, outcome in played]
-                progress.advance(task, len(played))
-    finally:
-        for worker in workers:
-            worker.close()
-    return outcomes
+    work = Play(policy, tuple(seeds), stochastic=False, label_with_expert=False)
+    players = Players(min(command.workers, command.episodes))
+    with (
+        Collector(config, players) as collector,
+        Progress(console=console, disable=not console.is_terminal) as progress,
+    ):
+        task = progress.add_task(contract.task, total=command.episodes)
+        batch = collector.start(work)
+        while not batch.is_over:
+            progress.update(task, completed=command.episodes - batch.missing)
+            time.sleep(_LOOK_EVERY_S)
+        return [outcome for _, outcome in collector.finish(batch)]
 
 
 def render_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[Frame]:
@@ -162,10 +160,6 @@ def render_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> l
         image = render_rgb(env.world, camera)
         frames.append(Frame(len(frames), image, observation, executed, bool(info["success"])))
     return frames
-
-
-def _request(worker: Collector, policy: ActingPolicy, seeds: tuple[int, ...]) -> None:
-    worker.request(Play(policy, seeds, stochastic=False, label_with_expert=False))
 
 
 def _write_videos(

@@ -17,7 +17,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,12 +29,13 @@ from equi_rl.carflag.a2c import A2CError
 from equi_rl.carflag.run import DOMAINS, CarFlagRun, Domain, RunConfigError
 from equi_rl.carflag.worlds import CarFlagError
 from equi_rl.cli.progress_display import ProgressDisplay, Status
+from equi_rl.cluster.worker import ClusterError
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.episode import ReplayError
 from equi_rl.envs import TASKS
 from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.nets.config import ArchitectureError
-from equi_rl.training.collector import CollectorError
+from equi_rl.training.collector import CollectorError, Players
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError, RobotRun
 from equi_rl.training.presets import robot_run
 from equi_rl.training.run_folder import RunFolderError
@@ -44,6 +45,7 @@ EXPECTED_ERRORS = (
     ArchitectureError,
     CarFlagError,
     CheckpointError,
+    ClusterError,
     CollectorError,
     DivergedError,
     NotWrittenError,
@@ -64,6 +66,8 @@ _RobotSettings = Annotated[
     tyro.conf.FlagConversionOff,
     tyro.conf.EnumChoicesFromValues,
 ]
+
+_Players = Annotated[Players, tyro.conf.arg(name=""), tyro.conf.EnumChoicesFromValues]
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ class RobotCommand:
     run: _RobotSettings
     folder: Path
     """Run folder: configuration, progress, TensorBoard scalars, replay buffer, checkpoints."""
+    players: _Players = field(default_factory=Players)
     resume: _Flag = False
     """Resume the run in the folder; a fresh folder starts from the beginning."""
 
@@ -111,8 +116,9 @@ class RobotCommand:
         from equi_rl.training.progress import Progress
         from equi_rl.training.trainer import RobotTrainer
 
-        torch.set_num_threads(1)  # the other core collects episodes
-        trainer = RobotTrainer(self.run, self.folder)
+        self.players.require_reachable()  # before the folder is made
+        torch.set_num_threads(1)  # the other cores play, and the bits depend on it
+        trainer = RobotTrainer(self.run, self.folder, self.players)
         budget = self.run.environment_steps
         counted = "steps" if budget else "rounds"
         with ProgressDisplay(console, f"{self.run.task} {self.run.agent}", counted) as show:

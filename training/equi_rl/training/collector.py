@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""A second process that plays episodes while the first one learns.
+"""Players: processes that play episodes while this one learns.
 
-Requests are answered in lock step: the learner asks for a round of episodes with the weights it has
-now, continues learning, and fetches the episodes when it needs them. So the result does not depend
-on which process is faster, and a run can be repeated from its seed.
+An episode is a function of (weights, seed) and episodes come in the order of their seeds. So a run
+is the same, to the bit, with one player or many, on this machine or on others, and if players die
+on the way: their episodes are played again. The learner asks for a round of episodes with the
+weights it has now, continues learning, and fetches the episodes when it needs them.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import traceback
-from collections.abc import Sequence
+import dataclasses
+from collections import deque
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.cluster.pool import Batch, PoolError, WorkerPool
+from equi_rl.cluster.process_worker import ProcessBackend
+from equi_rl.cluster.worker import Worker, WorkerBackend
 from equi_rl.data.episode import Episode
 from equi_rl.envs import HiddenPropertyEnv, make_env
 from equi_rl.envs.randomisation import DomainRandomisation
@@ -35,7 +37,37 @@ Played = list[tuple[Episode, EpisodeOutcome]]
 
 
 class CollectorError(RuntimeError):
-    """The playing process failed or died; carries what it said."""
+    """The players cannot play; carries what they said."""
+
+
+class PlayersOn(str, Enum):
+    """Where players are."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+@dataclass(frozen=True)
+class Players:
+    """How many play, and where; changes how long a run takes, never its result."""
+
+    players: int = 1
+    """Processes that play episodes, each on one core."""
+    players_on: PlayersOn = PlayersOn.LOCAL
+    """local: processes of this machine. ray: actors on any node of a Ray cluster."""
+    address: str = "auto"
+    """With ray: of the cluster. auto: the one that runs on this machine, or RAY_ADDRESS."""
+
+    def __post_init__(self) -> None:
+        if self.players < 1:
+            raise CollectorError(f"players is {self.players}; it must be at least 1")
+
+    def require_reachable(self) -> None:
+        """Raise ClusterError if players are wanted on a cluster that does not answer."""
+        if self.players_on is PlayersOn.RAY:
+            from equi_rl.cluster.ray_cluster import connect  # an extra, imported when asked for
+
+            connect(self.address)
 
 
 @dataclass(frozen=True)
@@ -85,57 +117,57 @@ class CollectorConfig:
     """Further keyword arguments of the environment."""
 
 
+Work = Demonstrate | Play | PlayRandom
+
+
 class Collector:
-    """Handle of the playing process; use it as a context manager."""
+    """The players of a run; use it as a context manager."""
 
-    def __init__(self, config: CollectorConfig) -> None:
-        # Spawned, not forked: a forked copy of a process with running threads may hang.
-        context = multiprocessing.get_context("spawn")
-        self._connection, remote = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(remote, config), name="equi-collector", daemon=True
-        )
-        self._process.start()
-        remote.close()
-        self._pending = 0
+    def __init__(self, config: CollectorConfig, players: Players | None = None) -> None:
+        players = players or Players()
+        self._pool = WorkerPool(_backend(config, players), players.players)
+        self._pending: deque[Batch] = deque()
 
-    def request(self, work: Demonstrate | Play | PlayRandom) -> None:
+    def request(self, work: Work) -> None:
         """Send a request; `fetch` returns its episodes later, in the order of the requests."""
-        self._connection.send(work)
-        self._pending += 1
+        self._pending.append(self.start(work))
 
     def fetch(self) -> Played:
-        """Episodes of the oldest request; waits for them."""
+        """Episodes of the oldest request, in the order of its seeds; waits for them."""
         if not self._pending:
             raise CollectorError("nothing was requested")
-        try:
-            answer = self._connection.recv()
-        except (EOFError, ConnectionResetError):  # it died before or while it answered
-            self._process.join(timeout=5)
-            raise CollectorError(
-                f"the playing process died (exit code {self._process.exitcode}); "
-                "continue the run with --resume"
-            ) from None
-        self._pending -= 1
-        if isinstance(answer, str):
-            raise CollectorError(f"the playing process failed:\n{answer}")
-        played: Played = answer
-        return played
+        return self.finish(self._pending.popleft())
 
-    def play(self, work: Demonstrate | Play | PlayRandom) -> Played:
+    def play(self, work: Work) -> Played:
         """Request and fetch at once."""
         if self._pending:
             raise CollectorError("fetch what was requested before playing something else")
-        self.request(work)
-        return self.fetch()
+        return self.finish(self.start(work))
+
+    def start(self, work: Work, *, later: bool = False) -> Batch:
+        """Have episodes played meanwhile; with `later`, when nothing else is to be played."""
+        return self._pool.submit(dataclasses.replace(work, seeds=()), work.seeds, later=later)
+
+    def finish(self, batch: Batch) -> Played:
+        """The episodes of `start`, in the order of their seeds; waits for them."""
+        try:
+            return self._pool.wait(batch)
+        except PoolError as error:
+            raise CollectorError(f"a player failed: {error}") from None
+
+    @property
+    def players(self) -> list[Worker]:
+        """Those that are alive now."""
+        return self._pool.workers
+
+    @property
+    def restarts(self) -> int:
+        """Players that died and were started again."""
+        return self._pool.restarts
 
     def close(self) -> None:
-        """End the process."""
-        self._connection.close()
-        self._process.join(timeout=2)
-        if self._process.is_alive():
-            self._process.terminate()
-            self._process.join(timeout=5)
+        """End the players."""
+        self._pool.close()
 
     def __enter__(self) -> Collector:
         return self
@@ -144,10 +176,43 @@ class Collector:
         self.close()
 
 
+def _backend(config: CollectorConfig, players: Players) -> WorkerBackend:
+    if players.players_on is PlayersOn.RAY:
+        from equi_rl.cluster.ray_worker import RayBackend  # an extra, imported when asked for
+
+        return RayBackend(Player, config, players.address)
+    return ProcessBackend(Player, config)
+
+
+class Player:
+    """What a worker runs: one episode for a request and one of its seeds."""
+
+    def __init__(self, config: CollectorConfig) -> None:
+        import torch
+
+        torch.set_num_threads(1)  # one core each
+        self._config = config
+        self._env = make_env(config.task, **dict(config.env_options))
+        self._expert = make_expert(config.task, self._env.contract, config.expert)
+
+    def __call__(self, work: Work, seed: int) -> tuple[Episode, EpisodeOutcome]:
+        """One episode."""
+        one = dataclasses.replace(work, seeds=(seed,))
+        config = self._config
+        (played,) = do_work(
+            self._env, self._expert, one, config.randomisation, config.randomise_every
+        )
+        return played
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._env.close()
+
+
 def do_work(
     env: HiddenPropertyEnv,
     expert: Expert,
-    work: Demonstrate | Play | PlayRandom,
+    work: Work,
     randomisation: DomainRandomisation | None = None,
     randomise_every: int = 2,
 ) -> Played:
@@ -162,7 +227,7 @@ def do_work(
 
 
 def _play_one(
-    env: HiddenPropertyEnv, expert: Expert, work: Demonstrate | Play | PlayRandom, seed: int
+    env: HiddenPropertyEnv, expert: Expert, work: Work, seed: int
 ) -> tuple[Episode, EpisodeOutcome]:
     if isinstance(work, Demonstrate):
         return play_expert(env, expert, seed)
@@ -190,40 +255,3 @@ def _play_one(
 def seeds_from(first: int, count: int) -> tuple[int, ...]:
     """`count` consecutive seeds."""
     return tuple(range(first, first + count))
-
-
-def _serve(connection: Connection, config: CollectorConfig) -> None:
-    """Body of the playing process: answer requests until the connection closes."""
-    # Two processes share the machine: one thread each.
-    os.environ["OMP_NUM_THREADS"] = "1"
-    import torch
-
-    torch.set_num_threads(1)
-    env: HiddenPropertyEnv | None = None
-    try:
-        env = make_env(config.task, **dict(config.env_options))
-        expert = make_expert(config.task, env.contract, config.expert)
-        while True:
-            work: Demonstrate | Play | PlayRandom = connection.recv()
-            connection.send(
-                do_work(env, expert, work, config.randomisation, config.randomise_every)
-            )
-    except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
-        pass  # the learner has gone
-    except Exception:  # reported to the learner, which raises it there
-        connection.send(traceback.format_exc())
-    finally:
-        if env is not None:
-            env.close()
-
-
-__all__: Sequence[str] = (
-    "Collector",
-    "CollectorConfig",
-    "CollectorError",
-    "Demonstrate",
-    "Play",
-    "PlayRandom",
-    "do_work",
-    "seeds_from",
-)

@@ -47,6 +47,7 @@ from equi_rl.training.collector import (
     CollectorConfig,
     Demonstrate,
     Play,
+    Players,
     PlayRandom,
     seeds_from,
 )
@@ -66,8 +67,9 @@ Report = Callable[[Progress, dict[str, float]], None]
 class RobotTrainer:
     """One run in one folder; `train` starts it, or with `resume` continues it."""
 
-    def __init__(self, run: RobotRun, folder: Path) -> None:
+    def __init__(self, run: RobotRun, folder: Path, players: Players | None = None) -> None:
         self.run = run
+        self.players = players or Players()
         self.folder = RunFolder(folder)
         self.checkpoints = RunCheckpoints(folder)
         torch.manual_seed(run.seed)
@@ -98,7 +100,7 @@ class RobotTrainer:
                 env_options=(("contract", self.run.contract),),
             )
             try:
-                with Collector(config) as collector:
+                with Collector(config, self.players) as collector:
                     self._train(collector, writer, started, report)
             finally:
                 writer.close()
