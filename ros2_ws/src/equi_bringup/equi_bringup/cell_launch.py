@@ -38,6 +38,7 @@ from equi_ros.node_process import LAUNCH_PID
 DRIVER = "rtde_driver"
 ROBOT_SIDE = ("depth_fusion", "policy", DRIVER)
 """Lifecycle nodes in the order of bringing up: the arm is started last and stopped first."""
+_OPENBLAS_THREADS = "OPENBLAS_NUM_THREADS"
 # Frames belong to the cell: two cells must not mix their trees.
 _REMAPPINGS = [("/tf", "tf"), ("/tf_static", "tf_static")]
 
@@ -169,7 +170,7 @@ class CellLaunch:
             arguments=list(arguments),
             output="screen",
             emulate_tty=emulate_tty,
-            additional_env=ends_with_launch(),
+            additional_env=process_environment(),
             on_exit=end_of_launch(name, may_end=may_end) if required else None,
         )
 
@@ -181,7 +182,7 @@ class CellLaunch:
             cmd=[ExecutableInPackage(package=package, executable=executable), *words],
             name=name,
             output="screen",
-            additional_env=ends_with_launch(),
+            additional_env=process_environment(),
             on_exit=end_of_launch(name) if required else None,
         )
 
@@ -202,9 +203,15 @@ class CellLaunch:
         return [self.lifecycle_manager(node, name=f"lifecycle_manager_{node}")]
 
 
-def ends_with_launch() -> dict[Any, str]:
-    """Environment of a process that must not outlive the launch, however that ends."""
-    return {LAUNCH_PID: str(os.getpid())}
+def process_environment() -> dict[Any, str]:
+    """What every process of a cell finds in its environment.
+
+    The process id of the launch, which it must not outlive, however that ends. And one thread for
+    OpenBLAS, unless the user wants more: its threads wait by spinning, which in a process with
+    real-time priority keeps everybody else from the processors; the matrices here are small.
+    """
+    threads = os.environ.get(_OPENBLAS_THREADS, "1")
+    return {LAUNCH_PID: str(os.getpid()), _OPENBLAS_THREADS: threads}
 
 
 def typed(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from launch.actions import ExecuteProcess, SetEnvironmentVariable
 from launch_ros.actions import Node
 
 from equi_bringup.arguments import whole_number
-from equi_bringup.cell_launch import CellLaunch, ends_with_launch, share_file
+from equi_bringup.cell_launch import CellLaunch, process_environment, share_file
 from equi_bringup.evaluation import Evaluation
 from equi_bringup.policy_choice import PolicyChoice
 
@@ -55,7 +55,9 @@ def viewer(launch: CellLaunch) -> list[ExecuteProcess]:
     words += ["--ros-args", "-r", f"__ns:={launch.namespace}"]
     words += ["-r", "/tf:=tf", "-r", "/tf_static:=tf_static"]
     return [
-        ExecuteProcess(cmd=words, name="rviz2", output="screen", additional_env=ends_with_launch())
+        ExecuteProcess(
+            cmd=words, name="rviz2", output="screen", additional_env=process_environment()
+        )
     ]
 
 
