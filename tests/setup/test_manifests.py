@@ -120,6 +120,15 @@ def test_the_maintainers_are_those_of_the_citation_and_no_invented_person(projec
     assert field(project, "maintainer") == field(project, "author") == authors
 
 
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.name)
+def test_a_package_has_a_changelog_in_the_form_of_ros(project: Path) -> None:
+    bar, title, same_bar, _, newest, *entries = (project / "CHANGELOG.rst").read_text().splitlines()
+    assert title == f"Changelog for package {field(project, 'name')}"
+    assert bar == same_bar == "^" * len(title)
+    assert newest == "Forthcoming" or newest.startswith(field(project, "version"))
+    assert any(line.startswith("* ") for line in entries)
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_colcon_test_runs_the_fast_tests_of_a_package(package: str) -> None:
     project = PACKAGES[package].parent
