@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_core.contract import ImageSpec
-from equi_core.geometry import wrap_angle_rad, yaw_of
+from equi_core.geometry import yaw_of
 from equi_core.motion import ur5_kinematics as kinematics
+from equi_core.motion.blocked_step import blocked_step
 from equi_core.observation.image import pixel_centres_m
 from equi_rl.sim.arm import Arm, joints_for_pose, tcp_pose_of
 from equi_rl.sim.bullet import BulletClient, new_client, pybullet
@@ -38,9 +39,6 @@ TABLE_FRICTION = 1.0
 # Joint errors below this move the TCP by less than the distance at which resistance is felt, so
 # the exact distance need not be computed.
 _FREE_LAG_RAD = 1e-3
-# A blocked arm is taken back by this along its path, so that nothing stays pressed or wedged.
-_BACK_OFF_M = 1e-3
-_MOST_BACK_OFF_M = 5e-3
 GRAVITY_M_S2 = 9.81
 
 TOUCHING_M = 0.0005
@@ -302,31 +300,15 @@ class World:
                 return
 
     def _stop_on_path(self, target: FloatArray) -> bool:
-        """Give up a blocked move: hold the point of the straight path that was reached.
-
-        The pressed arm itself sags and turns a little off the path; where exactly is chaotic. The
-        path's own point keeps height and yaw as they were commanded. An arm that cannot rise
-        yields: it leans on something, and the friction of that would hold it down for ever.
-        """
+        """Give up a blocked move: hold the point of the straight path that was reached."""
         start = self._commanded_pose
         pose = tcp_pose_of(self.arm.measured()[0])
-        way = target[:3] - start[:3]
-        length = float(np.linalg.norm(way))
-        if length > _BACK_OFF_M:
-            along_m = float((pose[:3, 3] - start[:3]) @ way) / length
-            # The start itself may be pressed against what blocks, hence behind it is allowed.
-            fraction = max(-_MOST_BACK_OFF_M, along_m - _BACK_OFF_M) / length
-        else:
-            rotated = float(wrap_angle_rad(yaw_of(pose) - start[3]))
-            fraction = max(0.0, rotated / float(target[3] - start[3]))
-        fraction = min(1.0, fraction)
+        blocked = blocked_step(start, target, pose[:3, 3], float(yaw_of(pose)))
         joints = kinematics.straight_path(
-            self._commanded_rad, start, target, [fraction], TCP_FROM_TOOL0_M
+            self._commanded_rad, start, target, [blocked.fraction], TCP_FROM_TOOL0_M
         )[0]
-        held = start + fraction * (target - start)
-        aside = pose[:2, 3] - held[:2]
-        if way[2] > length / 2 and float(np.linalg.norm(aside)) > self.config.resisted_lag_m:
-            held[:2] += aside
+        held = blocked.pose
+        if blocked.leaning:
             joints = kinematics.straight_path(joints, held, held, [1.0], TCP_FROM_TOOL0_M)[0]
         self.arm.set_joint_targets(joints.tolist())
         self._commanded_rad, self._commanded_pose = joints, held

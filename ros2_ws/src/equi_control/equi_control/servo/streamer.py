@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from equi_control.rtde.robot_reading import Reading
 from equi_control.servo.config import ServoConfig
 from equi_core.geometry import tilt_of, top_down_pose, wrap_angle_rad, yaw_of
-from equi_core.motion.blocked_step import BACK_OFF_M, held_pose
+from equi_core.motion.blocked_step import BACK_OFF_M, blocked_step
 from equi_core.motion.joint_limits import configuration_problem, unwound_yaw
 from equi_core.motion.safety import GuardedSetpoint, guard_setpoint
 from equi_core.motion.trajectory import TrajectoryGenerator
@@ -184,11 +184,11 @@ class Streamer:
 
     def yield_to_contact(self, measured: FloatArray, back_off_m: float = BACK_OFF_M) -> None:
         """Give up the target and hold, a little back on the way, where the arm was stopped."""
-        target = held_pose(
+        blocked = blocked_step(
             self._from, self._to, measured[:3, 3], self._unwound(measured), back_off_m
         )
         self._held = False
-        self.trajectory.retarget(target)
+        self.trajectory.retarget(blocked.pose)
 
     def _unwound(self, pose: FloatArray) -> float:
         yaw = float(yaw_of(pose))
