@@ -192,19 +192,31 @@ def test_a_launch_that_is_killed_leaves_nobody_behind(
 def test_two_cells_in_namespaces_finish_an_episode_each_side_by_side(
     ros_launch, ros_probe, processes: ProcessFamily, tmp_path: Path
 ) -> None:
+    from equi_interfaces.msg import DeltaCommand
+
+    commands: dict[str, list[DeltaCommand]] = {"left": [], "right": []}
+    for name, heard in commands.items():
+        ros_probe.node.create_subscription(DeltaCommand, f"/{name}/delta_command", heard.append, 10)
     cells = {
         name: ros_launch(
-            *FRONT_DOOR, namespace=name, episodes=1, balanced="false", output=tmp_path / name
+            *FRONT_DOOR,
+            namespace=name,
+            frame_prefix=f"{name}_",
+            episodes=1,
+            balanced="false",
+            output=tmp_path / name,
         )
-        for name in ("left", "right")
+        for name in commands
     }
-    for name, launched in cells.items():
-        launched.wait_for_text("every node is up", timeout_s=2 * START_S)
-        ros_probe.wait_for_node(f"/{name}/rtde_driver", timeout_s=60.0)
+    for name in cells:
+        ros_probe.wait_for_node(f"/{name}/rtde_driver", timeout_s=2 * START_S)
     names = ros_probe.node_names() - {"/test_probe"}
     assert {name.split("/")[1] for name in names} == {"left", "right"}
     assert {topic for topic in ros_probe.topics() if topic.startswith("/tf")} == set()
     for name, launched in cells.items():
         assert launched.wait_for_exit(2 * START_S) == 0, launched.output
         assert (tmp_path / name / "report.html").is_file()
+        assert "1 of 1 so far" in " ".join(launched.output.split())
+        # From the robot's state through the observation to the command.
+        assert {m.header.frame_id for m in commands[name]} == {f"{name}_base_link"}
     assert processes.living() == {}
