@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from equi_rl.carflag.recorded_lstm import LstmState, RecordedLstm, lstm_cell
+from equi_rl.carflag.memories.recorded_lstm import LstmState, RecordedLstm, lstm_cell
 
 STEPS, LEARNERS, BATCH, CHANNELS = 9, 3, 5, 4
 
@@ -30,7 +30,7 @@ def episode():
 def record(embeddings, recurrent, state, alive):
     recording = RecordedLstm()
     for embedding, stays in zip(embeddings, alive, strict=True):
-        state = recording.step(embedding, recurrent, state)
+        state = recording.step({"lstm_h": recurrent}, embedding, state)
         if not stays.all():
             state = recording.end_episodes(stays)
     return recording, state
@@ -50,7 +50,7 @@ def test_recorded_steps_are_the_steps_of_the_cell(episode):
     embeddings, recurrent, start, alive, _ = episode
     recording, last = record(embeddings, recurrent, start, alive)
     hidden, expected_last = unrolled(embeddings, recurrent, start, alive)
-    assert torch.equal(recording.hidden(embeddings, recurrent), hidden)
+    assert torch.equal(recording.outputs({"lstm_h": recurrent}, embeddings), hidden)
     assert torch.equal(last.hidden, expected_last.hidden)
     assert torch.equal(last.cell, expected_last.cell)
 
@@ -59,7 +59,9 @@ def test_gradients_are_those_of_a_graph_through_every_step(episode):
     embeddings, recurrent, start, alive, cotangent = episode
     inputs = (embeddings.requires_grad_(), recurrent.requires_grad_())
     recording, _ = record(embeddings.detach(), recurrent.detach(), start, alive)
-    found = torch.autograd.grad(recording.hidden(*inputs), inputs, cotangent)
+    found = torch.autograd.grad(
+        recording.outputs({"lstm_h": inputs[1]}, inputs[0]), inputs, cotangent
+    )
     hidden, _ = unrolled(*inputs, start, alive)
     expected = torch.autograd.grad(hidden, inputs, cotangent)
     for ours, theirs in zip(found, expected, strict=True):
@@ -72,7 +74,9 @@ def test_no_gradient_crosses_the_end_of_an_episode(episode):
     alive[3, 1, 2] = False
     embeddings.requires_grad_()
     recording, _ = record(embeddings.detach(), recurrent, start, alive)
-    (gradient,) = torch.autograd.grad(recording.hidden(embeddings, recurrent)[-1].sum(), embeddings)
+    (gradient,) = torch.autograd.grad(
+        recording.outputs({"lstm_h": recurrent}, embeddings)[-1].sum(), embeddings
+    )
     before = gradient[: 3 + 1].abs().amax(dim=(0, 3))
     assert before[1, 2] == 0
     assert (before > 0).sum() == LEARNERS * BATCH - 1

@@ -34,7 +34,7 @@ def tiny(domain, folder, *more):
 
 
 @pytest.mark.parametrize("domain", ["carflag-1d", "carflag-2d"])
-@pytest.mark.parametrize("agent", ["equi-ra2c", "ra2c"])
+@pytest.mark.parametrize("agent", ["equi-ra2c", "ra2c", "dpfrl"])
 def test_a_hundred_steps_leave_a_complete_run_folder(domain, agent, tmp_path, capsys):
     assert main(tiny(domain, tmp_path, "--agent", agent)) == 0
     summary = json.loads(capsys.readouterr().out)

@@ -3,7 +3,7 @@
 
 One update of one learner, in the order of the code:
 
-    play T steps in N worlds        a_t ~ pi(. | h_t),  h_t = LSTM(h_{t-1}, o_t),  h = 0 at a start
+    play T steps in N worlds        a_t ~ pi(. | h_t),  h_t = memory(h_{t-1}, o_t)
     returns                         R_t = r_t + gamma (1 - terminated_t) R'_{t+1},  R'_T = V(h_T)
       mixed with values             R'_t = lambda R_t + (1 - lambda) V(h_t);  n-step if lambda = 1
       a time-out ends the sum with  R'_{t+1} = V(h after its last observation), or 0 if so set
@@ -12,9 +12,9 @@ One update of one learner, in the order of the code:
     loss                            mean[ -A_t log pi(a_t|h_t) + c_v (R_t - V(h_t))^2 - c_e H(pi) ]
     clip the gradient's norm, RMSprop
 
-The recurrent part runs once per step: what chose the actions is recorded (see `recorded_lstm`) and
+The recurrent part runs once per step: what chose the actions is recorded (see `memories`) and
 differentiated, since on-policy data is used once, with the weights that produced it. The encoder
-of the 2-D world runs once per distinct image (see `encoder_cache`). The LSTM state crosses
+of the 2-D world runs once per distinct image (see `encoder_cache`). The memory's state crosses
 update boundaries without its gradient (truncated back-propagation through T steps).
 
 Defaults are those common in A2C implementations, except where a field says that it was tuned.
@@ -23,15 +23,15 @@ Defaults are those common in A2C implementations, except where a field says that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from equi_rl.carflag.encoder_cache import EncoderCache
+from equi_rl.carflag.memories.memory import Memory, Recording
 from equi_rl.carflag.policy import GridPolicy, Weights
-from equi_rl.carflag.recorded_lstm import LstmState, RecordedLstm
 from equi_rl.carflag.vector import VectorStep, make_vector
 from equi_rl.carflag.worlds import STEP_LIMIT, World
 
@@ -106,7 +106,7 @@ class _Rollout(NamedTuple):
     observations: list[np.ndarray]  # (L, N, ...)
     actions: np.ndarray  # (T, L, N) int64
     steps: list[VectorStep]
-    recording: RecordedLstm
+    recording: Recording
     time_out_values: np.ndarray  # (T, L, N): V after a time-out, 0 elsewhere
     next_value: np.ndarray  # (L, N): V(h_T)
 
@@ -115,12 +115,19 @@ class A2CLearners:
     """Independent learners, one per seed, that play and update in lockstep."""
 
     def __init__(
-        self, world: World, *, equivariant: bool, config: A2CConfig, seeds: tuple[int, ...]
+        self,
+        world: World,
+        *,
+        equivariant: bool,
+        config: A2CConfig,
+        seeds: tuple[int, ...],
+        memory: Memory | None = None,
     ) -> None:
         self.config = config
         self.world = world
         self.seeds = seeds
-        self.policy = GridPolicy(world, equivariant=equivariant)
+        self.policy = GridPolicy(world, equivariant=equivariant, memory=memory)
+        self.memory = self.policy.memory
         streams = [np.random.SeedSequence(seed).spawn(3) for seed in seeds]
         init, play, act = (
             [np.random.default_rng(stream[i]) for stream in streams] for i in range(3)
@@ -175,6 +182,7 @@ class A2CLearners:
     def evaluate(self, episodes: int, seed: int) -> Evaluation:
         """Play whole episodes greedily in separate worlds with their own random numbers."""
         generators = [np.random.default_rng((seed, own)) for own in self.seeds]
+        random = [np.random.default_rng((seed, own, 1)) for own in self.seeds]
         envs = make_vector(self.world, episodes, generators)
         weights = self.policy.weights(self.policy.expand(self.parameters))
         cache = self._encoder_cache(weights)
@@ -185,8 +193,9 @@ class A2CLearners:
         total, length = np.zeros(envs.shape), np.zeros(envs.shape)
         for _ in range(STEP_LIMIT):
             embedding = self._embed(weights, cache, observation)
-            state = self.policy.recur(weights, embedding, state)
-            logits, _ = self.policy.heads(weights, state.hidden)
+            noise = self.memory.draw_noise(random, episodes)
+            state = self.memory.recur(weights, embedding, state, noise)
+            logits = self.policy.logits(weights, self.memory.output(weights, state))
             step = envs.step(logits.numpy().argmax(axis=-1))
             total += running * step.reward
             length += running
@@ -217,12 +226,13 @@ class A2CLearners:
         # argmax(logits + Gumbel noise) is a sample of the softmax; drawn at once for the rollout.
         shape = (config.rollout_steps, config.envs, self.world.NUM_ACTIONS)
         noise = np.stack([g.gumbel(size=shape) for g in self.action_generators], axis=1)
-        recording = RecordedLstm()
+        recording = self.memory.record()
         observations, actions, steps = [], [], []
         for time in range(config.rollout_steps):
             embedding = self._embed(weights, cache, self.observation)
-            self.state = recording.step(embedding, weights["lstm_h"], self.state)
-            logits = self.policy.logits(weights, self.state.hidden)
+            random = self.memory.draw_noise(self.action_generators, config.envs)
+            self.state = recording.step(weights, embedding, self.state, random)
+            logits = self.policy.logits(weights, self.memory.output(weights, self.state))
             action = (logits.numpy() + noise[time]).argmax(axis=-1)
             step = self.envs.step(action)
             observations.append(self.observation)
@@ -233,14 +243,14 @@ class A2CLearners:
                 self.state = recording.end_episodes(torch.from_numpy(~ended).unsqueeze(-1))
             self.observation = step.observation
         embedding = self._embed(weights, cache, self.observation)
-        after = self.policy.recur(weights, embedding, self.state)
+        after = self.memory.recur(weights, embedding, self.state)
         return _Rollout(
             observations=observations,
             actions=np.stack(actions),
             steps=steps,
             recording=recording,
             time_out_values=self._time_out_values(weights, cache, steps, recording.after),
-            next_value=self.policy.heads(weights, after.hidden)[1].numpy(),
+            next_value=self._values(weights, after),
         )
 
     def _differentiable(
@@ -254,8 +264,8 @@ class A2CLearners:
         else:
             embeddings = cache.embed_seen(weights, self.config.rollout_steps)
         embeddings = embeddings.view(learner_first).transpose(0, 1)
-        hidden = rollout.recording.hidden(embeddings, weights["lstm_h"])
-        logits, values = self.policy.heads(weights, hidden.transpose(0, 1).flatten(1, 2))
+        remembered = rollout.recording.outputs(weights, embeddings)
+        logits, values = self.policy.heads(weights, remembered.transpose(0, 1).flatten(1, 2))
         return logits.view(learner_first).transpose(0, 1), values.view(learner_first[:3]).transpose(
             0, 1
         )
@@ -266,7 +276,7 @@ class A2CLearners:
         weights: Weights,
         cache: EncoderCache | None,
         steps: list[VectorStep],
-        states: list[LstmState],
+        states: list[Any],
     ) -> np.ndarray:
         """V of the observation in which a cut-off episode ended: (T, L, N), 0 elsewhere."""
         cut = np.stack([step.truncated for step in steps], axis=1)  # L, T, N
@@ -281,12 +291,19 @@ class A2CLearners:
                 places[learner, : len(found)] = found
             pick = (np.arange(learners)[:, None], places[..., 0], places[..., 1])
             final = np.stack([step.final_observation for step in steps], axis=1)[pick]
-            hidden = torch.stack([state.hidden for state in states], dim=1)[pick]
-            cell = torch.stack([state.cell for state in states], dim=1)[pick]
+            before = type(states[0])(
+                *(torch.stack(parts, dim=1)[pick] for parts in zip(*states, strict=True))
+            )
             embedding = self._embed(weights, cache, final)
-            after = self.policy.recur(weights, embedding, LstmState(hidden, cell))
-            values[pick] = self.policy.heads(weights, after.hidden)[1].numpy()
+            values[pick] = self._values(weights, self.memory.recur(weights, embedding, before))
         return values.transpose(1, 0, 2) * cut.transpose(1, 0, 2)
+
+    def _values(self, weights: Weights, state: Any) -> np.ndarray:
+        """V (L, N) of states."""
+        values: np.ndarray = self.policy.heads(weights, self.memory.output(weights, state))[
+            1
+        ].numpy()
+        return values
 
     def _returns(self, rollout: _Rollout, values: np.ndarray) -> Tensor:
         """Returns R_t, (T, L, N), by the recursion in the module's head; ``values`` are V(h_t)."""

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from equi_rl.carflag.a2c import A2CConfig, A2CLearners
-from equi_rl.carflag.run import AGENTS, DOMAINS, CarFlagRun, Domain
+from equi_rl.carflag.run import AGENTS, DOMAINS, Agent, CarFlagRun, Domain
 from equi_rl.carflag.vector import make_vector
 
 ROUNDS = 4
@@ -46,15 +46,17 @@ def run(options: list[str]) -> dict[str, object]:
     return {"seeds_side_by_side": arguments.seeds, "steps_per_s": speeds}
 
 
-def _training_case(domain: str, agent: str, seeds: int) -> tuple[Callable[[], object], int]:
+def _training_case(domain: str, agent: Agent, seeds: int) -> tuple[Callable[[], object], int]:
     """One update of all learners, and how many environment steps it makes."""
     kind: Domain = "carflag-1d" if domain == "carflag-1d" else "carflag-2d"
     config = A2CConfig()
+    run = CarFlagRun(kind, agent)
     learners = A2CLearners(
-        CarFlagRun(kind).world(),
-        equivariant=agent == "equi-ra2c",
+        run.world(),
+        equivariant=run.is_equivariant,
         config=config,
         seeds=tuple(range(seeds)),
+        memory=run.memory(),
     )
     return learners.update, seeds * config.steps_per_update
 

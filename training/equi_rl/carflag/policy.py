@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Recurrent actor-critic for the CarFlag worlds, for several learners at once.
 
-    o_t -> encoder (2-D only) -> LSTM -> actor: logits over actions (regular representation)
-                                      -> critic: value (trivial representation)
+    o_t -> encoder (2-D only) -> memory -> actor: logits over actions (regular representation)
+                                        -> critic: value (trivial representation)
+
+The memory is an LSTM, or for comparison a particle filter (`memories`).
 
 The layers follow the paper: no previous action (it can be read off the observations), no skip
-connections, zero initial state. In 1-D the observation enters the LSTM directly in the sign
+connections, zero initial state. In 1-D the observation enters the memory directly in the sign
 representation of the flip; in 2-D a convolutional encoder 2 -> 2 -> 4 -> 8 -> 16 regular fields
 of C4 shrinks the 9 x 9 grid to one cell with 3 x 3 filters (larger grids repeat the last layer
 until one cell is left). The plain network has the same widths without the symmetry.
@@ -24,12 +26,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equi_rl.carflag.recorded_lstm import GATES, LstmState, lstm_cell
+from equi_rl.carflag.memories.memory import Memory
+from equi_rl.carflag.memories.recorded_lstm import GATES, LstmMemory
 from equi_rl.carflag.tied_weights import Expansion, Tie, tie_bias, tie_filter, untied
 from equi_rl.carflag.worlds import CarFlag1D, World
 from equi_rl.nets.symmetry import Group, Layout, group_named, regular, sign, trivial
 
-HIDDEN = 64  # LSTM channels: 32 regular fields of the flip group, 16 of C4
 ENCODER_WIDTHS = (8, 16, 32, 64)  # channels: 2, 4, 8, 16 regular fields of C4
 KERNEL = 3
 ACTOR_INIT_SCALE = 0.01  # nearly uniform first policy
@@ -54,8 +56,9 @@ Weights = dict[str, Tensor]  # dense arrays by name, each (learners, ...)
 class GridPolicy:
     """Layout of the network for one world; holds no weights, so it can run any learner's."""
 
-    def __init__(self, world: World, *, equivariant: bool) -> None:
+    def __init__(self, world: World, *, equivariant: bool, memory: Memory | None = None) -> None:
         self.world = world
+        self.memory: Memory = LstmMemory() if memory is None else memory
         self.equivariant = equivariant
         on_line = isinstance(world, CarFlag1D)
         self.group: Group = group_named("flip" if on_line else "C4")
@@ -64,17 +67,20 @@ class GridPolicy:
         # it does around the hint could hardly depend on the cell.
         self._line_scale = world.position_scale if isinstance(world, CarFlag1D) else 1.0
         features = sign(2) if on_line else self._add_encoder(world.size)
-        bound = 1 / math.sqrt(HIDDEN)
-        self._add("lstm_x", features, regular(4 * HIDDEN), 1 / math.sqrt(features.channels))
-        self._add("lstm_h", regular(HIDDEN), regular(4 * HIDDEN), bound, bias=False)
-        self._add("actor", regular(HIDDEN), regular(world.NUM_ACTIONS), ACTOR_INIT_SCALE * bound)
-        self._add("critic", regular(HIDDEN), trivial(1), bound)
+        specs = self.memory.arrays(features)
+        self._embedding = specs[0].name
+        for spec in specs:
+            self._add(spec.name, spec.source, spec.target, spec.init_bound, bias=spec.bias)
+        seen = self.memory.outputs
+        bound = 1 / math.sqrt(seen.channels)
+        self._add("actor", seen, regular(world.NUM_ACTIONS), ACTOR_INIT_SCALE * bound)
+        self._add("critic", seen, trivial(1), bound)
         self._expansion = Expansion([array.tie for array in self._arrays])
         self.num_parameters = self._expansion.free
         self.has_encoder = not on_line
 
     def count_parameters(self, part: str) -> int:
-        """Free numbers of one learner in a part of the network: encoder, lstm, actor or critic."""
+        """Free numbers of one learner in a part: encoder, lstm or memory, actor, critic."""
         return sum(array.tie.free for array in self._arrays if array.name.startswith(part))
 
     def initial_parameters(
@@ -99,10 +105,9 @@ class GridPolicy:
                 parameters[:, start : start + quarter] = forget_bias
         return torch.from_numpy(parameters)
 
-    def initial_state(self, learners: int, batch: int) -> LstmState:
-        """Zeros, which every group element leaves alone."""
-        zeros = torch.zeros(learners, batch, HIDDEN)
-        return LstmState(zeros, zeros)
+    def initial_state(self, learners: int, batch: int) -> Any:
+        """Of the memory, at the start of an episode."""
+        return self.memory.initial_state(learners, batch)
 
     def expand(self, parameters: Tensor) -> Tensor:
         """Dense numbers (learners, dense) from free ones (learners, free); once per update."""
@@ -121,23 +126,23 @@ class GridPolicy:
         }
 
     def step(
-        self, weights: Weights, observation: Tensor, state: LstmState
-    ) -> tuple[Tensor, Tensor, LstmState]:
-        """One time step from observations (learners, batch, ...): ``embed``, then ``recur``."""
-        state = self.recur(weights, self.embed(weights, observation), state)
-        return (*self.heads(weights, state.hidden), state)
+        self, weights: Weights, observation: Tensor, state: Any, noise: Any = None
+    ) -> tuple[Tensor, Tensor, Any]:
+        """One time step from observations (learners, batch, ...): embed, recur, read out."""
+        state = self.memory.recur(weights, self.embed(weights, observation), state, noise)
+        return (*self.heads(weights, self.memory.output(weights, state)), state)
 
     def embed(self, weights: Weights, observation: Tensor) -> Tensor:
-        """All that depends on the observation alone: what it adds to the LSTM's gates.
+        """All that depends on the observation alone: what it adds to a step of the memory.
 
-        (learners, batch, ...) -> (learners, batch, 4 * HIDDEN). The encoder of the 2-D world has
+        (learners, batch, ...) -> (learners, batch, channels). The encoder of the 2-D world has
         no padding and a ReLU after each layer.
         """
         if self.has_encoder:
             features = self._encode(weights, observation)
         else:
             features = observation * self._line_scale
-        return torch.baddbmm(weights["lstm_x_b"], features, weights["lstm_x"])
+        return torch.baddbmm(weights[f"{self._embedding}_b"], features, weights[self._embedding])
 
     def _encode(self, weights: Weights, images: Tensor) -> Tensor:
         """(learners, batch, 2, size, size) to features (learners, batch, channels)."""
@@ -151,18 +156,14 @@ class GridPolicy:
             features = features.view(learners, batch, cells, cells, -1)
         return features.view(learners, batch, -1)
 
-    def recur(self, weights: Weights, embedding: Tensor, state: LstmState) -> LstmState:
-        """The LSTM's state after a embedding (learners, batch, 4 * HIDDEN) of ``embed``."""
-        return lstm_cell(embedding, weights["lstm_h"], state)[0]
+    def heads(self, weights: Weights, remembered: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (learners, batch, actions) and value (learners, batch) of a memory's output."""
+        value = torch.baddbmm(weights["critic_b"], remembered, weights["critic"])
+        return self.logits(weights, remembered), value.squeeze(-1)
 
-    def heads(self, weights: Weights, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (learners, batch, actions) and value (learners, batch) of hidden vectors."""
-        value = torch.baddbmm(weights["critic_b"], hidden, weights["critic"])
-        return self.logits(weights, hidden), value.squeeze(-1)
-
-    def logits(self, weights: Weights, hidden: Tensor) -> Tensor:
+    def logits(self, weights: Weights, remembered: Tensor) -> Tensor:
         """Logits (learners, batch, actions) alone: all that playing needs."""
-        return torch.baddbmm(weights["actor_b"], hidden, weights["actor"])
+        return torch.baddbmm(weights["actor_b"], remembered, weights["actor"])
 
     def _add_encoder(self, size: int) -> Layout:
         source = trivial(2)

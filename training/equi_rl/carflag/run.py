@@ -8,12 +8,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from equi_rl.carflag.a2c import A2CConfig
+from equi_rl.carflag.memories.memory import Memory
+from equi_rl.carflag.memories.particle_filter import ParticleMemory
+from equi_rl.carflag.memories.recorded_lstm import LstmMemory
 from equi_rl.carflag.worlds import CarFlag1D, CarFlag2D, World
 
 Domain = Literal["carflag-1d", "carflag-2d"]
-Agent = Literal["equi-ra2c", "ra2c"]
+Agent = Literal["equi-ra2c", "ra2c", "dpfrl"]
 DOMAINS: tuple[str, ...] = get_args(Domain)
-AGENTS: tuple[str, ...] = get_args(Agent)
+AGENTS: tuple[Agent, ...] = get_args(Agent)
 
 # In the grid the goal is the only reward, rare at first. Raw advantages drown in the entropy
 # bonus, so they are normalised; the bonus is then larger, or seeds settle on sweeping the grid; the
@@ -91,6 +94,10 @@ class CarFlagRun:
         """Folder-like name: domain with size and offset, agent, seeds."""
         seeds = "-".join(map(str, self.seeds))
         return f"{self.domain}-size{self.size}-offset{self.offset}/{self.agent}/seeds-{seeds}"
+
+    def memory(self) -> Memory:
+        """What the agent remembers with."""
+        return ParticleMemory() if self.agent == "dpfrl" else LstmMemory()
 
     def world(self) -> World:
         """The world's definition."""

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from equi_rl.carflag.a2c import A2CLearners, Evaluation, UpdateLog
-from equi_rl.carflag.recorded_lstm import LstmState
 from equi_rl.carflag.run import CarFlagRun
 from equi_rl.training.run_folder import RunFolder
 
@@ -52,7 +51,11 @@ class CarFlagTrainer:
         self.run = run
         self.folder = RunFolder(folder)
         self.learners = A2CLearners(
-            run.world(), equivariant=run.is_equivariant, config=run.a2c, seeds=run.seeds
+            run.world(),
+            equivariant=run.is_equivariant,
+            config=run.a2c,
+            seeds=run.seeds,
+            memory=run.memory(),
         )
         self._before = _Time(0.0, 0.0)  # spent in earlier processes
         self._logs: list[UpdateLog] = []  # since the last evaluation
@@ -147,8 +150,7 @@ class CarFlagTrainer:
             {
                 "parameters": learners.parameters.numpy(),
                 "mean_square": learners.mean_square.numpy(),
-                "hidden": learners.state.hidden.numpy(),
-                "cell": learners.state.cell.numpy(),
+                **{name: part.numpy() for name, part in learners.state._asdict().items()},
                 "observation": learners.observation,
                 "success": self._success,
                 **{f"envs.{name}": array for name, array in learners.envs.state().items()},
@@ -169,8 +171,8 @@ class CarFlagTrainer:
             arrays, state = checkpoint
             learners.parameters = torch.from_numpy(arrays["parameters"])
             learners.mean_square = torch.from_numpy(arrays["mean_square"])
-            learners.state = LstmState(
-                torch.from_numpy(arrays["hidden"]), torch.from_numpy(arrays["cell"])
+            learners.state = type(learners.state)(
+                *(torch.from_numpy(arrays[name]) for name in learners.state._fields)
             )
             learners.observation = arrays["observation"]
             learners.envs.set_state(

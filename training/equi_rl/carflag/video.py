@@ -76,11 +76,12 @@ def render_episodes(
         )
     if not 0 <= learner < len(run.seeds):
         raise RunFolderError(f"learner = {learner}, but the run has {len(run.seeds)} (from 0)")
-    policy = GridPolicy(run.world(), equivariant=run.is_equivariant)
+    policy = GridPolicy(run.world(), equivariant=run.is_equivariant, memory=run.memory())
     parameters = torch.from_numpy(checkpoint[0]["parameters"][learner : learner + 1])
     weights = policy.weights(policy.expand(parameters))
     kind = CarFlag1DEnv if run.domain == "carflag-1d" else CarFlag2DEnv
     env = kind(run.size, run.offset, render_mode="rgb_array")
+    random = [np.random.default_rng(seed)]
     frames: list[np.ndarray] = []
     successes = 0
     for episode in range(episodes):
@@ -90,7 +91,8 @@ def render_episodes(
         while not ended:
             frames.append(_frame(env))
             seen = torch.from_numpy(observation)[None, None]
-            logits, _, state = policy.step(weights, seen, state)
+            noise = policy.memory.draw_noise(random, 1)
+            logits, _, state = policy.step(weights, seen, state, noise)
             observation, _, terminated, truncated, info = env.step(int(logits.argmax()))
             ended = terminated or truncated
             successes += int(info["success"])

@@ -16,7 +16,7 @@ from equi_rl.carflag.run import CarFlagRun
 from equi_rl.results.tables import CurvesError, read_table, runs_below, write_table
 
 _COLUMNS = ("domain", "size", "offset", "agent", "planned_steps", "seed", "steps", "success")
-AGENT_NAMES = {"equi-ra2c": "Equi-RA2C", "ra2c": "RA2C"}
+AGENT_NAMES = {"equi-ra2c": "Equi-RA2C", "ra2c": "RA2C", "dpfrl": "DPFRL"}
 """Names in tables and figures, the equivariant agent first."""
 LEVELS = (0.6, 0.8, 0.95)
 """Success rates to which steps are counted."""

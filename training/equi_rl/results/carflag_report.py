@@ -32,7 +32,7 @@ from equi_rl.results.carflag_experiments import (
 )
 from equi_rl.results.plots import plot_success, save_figure, success_figure
 
-AGENT_COLOURS = {"equi-ra2c": "#1b6ca8", "ra2c": "#d1791f"}
+AGENT_COLOURS = {"equi-ra2c": "#1b6ca8", "ra2c": "#d1791f", "dpfrl": "#5a8f3c"}
 DOMAIN_NAMES = {"carflag-1d": "CarFlag-1D", "carflag-2d": "CarFlag-2D"}
 COSTS_NAME = "carflag_costs.csv"
 
@@ -126,7 +126,7 @@ def _tables(curves: dict[Case, Curves]) -> list[str]:
         for agent, curve in cases.items():
             cells = [_steps_text(curve.steps_to(level), curve) for level in LEVELS]
             lines.append(_row(_world_name(world), agent, curve, *cells))
-        if len(cases) == len(AGENT_NAMES):
+        if {"equi-ra2c", "ra2c"} <= cases.keys():
             ratios = [_ratio_text(cases, level) for level in LEVELS]
             lines.append(f"| {_world_name(world)} | **ratio** |  |  |  | {' | '.join(ratios)} |")
     lines += [
@@ -144,6 +144,8 @@ def _tables(curves: dict[Case, Curves]) -> list[str]:
     for (domain, offset), paper in PAPER_TABLE.items():
         size = OFFSETS_1D_SIZE if domain == "carflag-1d" else MAIN_2D_SIZE
         for agent, curve in _cases(curves, (domain, size, offset)).items():
+            if agent not in paper:
+                continue
             mean, deviation = paper[agent]
             published = f"{mean:.2f} ± {deviation:.2f}"
             best = f"{best_success(_world(domain, size, offset)):.2f}"

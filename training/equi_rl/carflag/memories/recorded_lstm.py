@@ -19,11 +19,18 @@ would add up one matrix per step; for networks this small that is most of the ti
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from equi_rl.carflag.memories.memory import ArraySpec
+from equi_rl.nets.symmetry import Layout, regular
+
+HIDDEN = 64  # channels: 32 regular fields of the flip group, 16 of C4
 GATES = ("output", "input", "forget", "candidate")
 
 
@@ -64,6 +71,46 @@ def lstm_cell(
     return LstmState(output * squashed, cell), _Activations(switches, candidate, squashed)
 
 
+class LstmMemory:
+    """An LSTM; equivariant with tied weights. Holds none itself."""
+
+    outputs = regular(HIDDEN)
+
+    def arrays(self, features: Layout) -> list[ArraySpec]:
+        """Weights by name; fields of ``features`` describe an observation."""
+        of_x, of_h = 1 / math.sqrt(features.channels), 1 / math.sqrt(HIDDEN)
+        return [
+            ArraySpec("lstm_x", features, regular(4 * HIDDEN), of_x),
+            ArraySpec("lstm_h", regular(HIDDEN), regular(4 * HIDDEN), of_h, bias=False),
+        ]
+
+    def initial_state(self, learners: int, batch: int) -> LstmState:
+        """Zeros, which every group element leaves alone."""
+        zeros = torch.zeros(learners, batch, HIDDEN)
+        return LstmState(zeros, zeros)
+
+    def draw_noise(self, generators: list[np.random.Generator], batch: int) -> None:
+        """Nothing is random."""
+
+    def recur(
+        self,
+        weights: Mapping[str, Tensor],
+        embedding: Tensor,
+        state: LstmState,
+        noise: None = None,
+    ) -> LstmState:
+        """The state after an embedding (learners, batch, 4 * HIDDEN)."""
+        return lstm_cell(embedding, weights["lstm_h"], state)[0]
+
+    def output(self, weights: Mapping[str, Tensor], state: LstmState) -> Tensor:
+        """The hidden vector."""
+        return state.hidden
+
+    def record(self) -> RecordedLstm:
+        """A recording of one rollout."""
+        return RecordedLstm()
+
+
 class RecordedLstm:
     """The steps of one rollout, in order."""
 
@@ -74,9 +121,15 @@ class RecordedLstm:
         self._activations: list[_Activations] = []
 
     @torch.no_grad()
-    def step(self, embedding: Tensor, recurrent: Tensor, state: LstmState) -> LstmState:
+    def step(
+        self,
+        weights: Mapping[str, Tensor],
+        embedding: Tensor,
+        state: LstmState,
+        noise: None = None,
+    ) -> LstmState:
         """Take one step and remember it."""
-        after, activations = lstm_cell(embedding, recurrent, state)
+        after, activations = lstm_cell(embedding, weights["lstm_h"], state)
         self.before.append(state)
         self.after.append(after)
         self._activations.append(activations)
@@ -88,12 +141,12 @@ class RecordedLstm:
         self.alive[-1] = alive
         return self.after[-1].keep(alive)
 
-    def hidden(self, embeddings: Tensor, recurrent: Tensor) -> Tensor:
+    def outputs(self, weights: Mapping[str, Tensor], embeddings: Tensor) -> Tensor:
         """Recorded hidden vectors (T, L, N, H) as a function of embeddings (T, L, N, 4 H), weights.
 
         Both must hold the numbers of the recording; nothing is computed until the gradient is.
         """
-        hidden: Tensor = _Replay.apply(embeddings, recurrent, self)
+        hidden: Tensor = _Replay.apply(embeddings, weights["lstm_h"], self)
         return hidden
 
     @torch.no_grad()

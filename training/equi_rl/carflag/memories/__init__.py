@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Memories of the CarFlag agents."""
