@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import json
+import os
+import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from full_disk import files_limited_to
 
 from equi_rl.data.atomic_file import NotWrittenError, write_atomically
+from equi_rl.training import folder_lease
+from equi_rl.training.folder_lease import FolderInUseError
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 
 CONFIG = {"domain": "somewhere", "a2c": {"learning_rate": 0.1}, "seeds": [0, 1]}
@@ -53,6 +58,67 @@ def test_a_folder_in_use_is_refused(tmp_path):
         pass
     with second.claim(CONFIG, resume=True):  # free again
         pass
+
+
+def left_by_another_machine(folder, age_s):
+    """A folder in which another machine works, or did."""
+    owner = folder / ".owner.json"
+    owner.write_text(json.dumps({"machine": "far-away boot-1", "pid": 77, "token": "t"}))
+    then = time.time() - age_s
+    os.utime(owner, (then, then))
+
+
+def test_a_folder_in_use_by_another_machine_is_refused_by_name(tmp_path):
+    left_by_another_machine(tmp_path, age_s=20)
+    message = (
+        r"in use by machine far-away \(process 77\), which gave a sign of life (19|20|21) s ago"
+    )
+    folder = RunFolder(tmp_path)
+    with pytest.raises(FolderInUseError, match=message), folder.claim(CONFIG, resume=True):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {".owner.json", ".lock"}
+
+
+def test_the_folder_of_a_lost_machine_is_taken_over(tmp_path):
+    left_by_another_machine(tmp_path, age_s=folder_lease.DEAD_AFTER_S + 5)
+    with RunFolder(tmp_path).claim(CONFIG, resume=True):
+        owner = json.loads((tmp_path / ".owner.json").read_text())
+        assert owner["pid"] == os.getpid()
+    assert not (tmp_path / ".owner.json").exists()
+
+
+def until_noticed(folder):
+    deadline = time.monotonic() + 30
+    with suppress(FolderInUseError):
+        while time.monotonic() < deadline:
+            folder.require_held()
+
+
+def test_a_machine_that_comes_back_writes_nothing_into_a_folder_that_was_taken_over(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(folder_lease, "RENEW_EVERY_S", 0.01)
+    folder = RunFolder(tmp_path)
+    with folder.claim(CONFIG, resume=False):
+        folder.append_progress([{"steps": 1}])
+        left_by_another_machine(tmp_path, age_s=0)
+        until_noticed(folder)
+        with pytest.raises(FolderInUseError, match="taken over by machine far-away"):
+            folder.finish({})
+        with pytest.raises(FolderInUseError):
+            folder.append_progress([{"steps": 2}])
+    assert folder.read_progress() == [{"steps": "1"}]
+    assert json.loads((tmp_path / ".owner.json").read_text())["pid"] == 77  # still theirs
+
+
+def test_a_sign_of_life_is_renewed(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder_lease, "RENEW_EVERY_S", 0.01)
+    owner = tmp_path / ".owner.json"
+    with RunFolder(tmp_path).claim(CONFIG, resume=False):
+        os.utime(owner, (0, 0))
+        deadline = time.monotonic() + 30
+        while owner.stat().st_mtime < 1:
+            assert time.monotonic() < deadline
 
 
 def test_a_checkpoint_returns_what_was_saved(tmp_path):

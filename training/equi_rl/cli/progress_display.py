@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from equi_rl.training.run_folder import RunFolder
+
 LOGGER = logging.getLogger(__name__)
+_WRITE_EVERY_S = 2.0
 
 
 class Status(NamedTuple):
@@ -29,9 +34,12 @@ class ProgressDisplay:
         console: where to show it.
         title: name of the run.
         counted: what `Status.done` counts, e.g. rounds.
+        folder: of the run, where others can read how far it is; None: it is only shown.
     """
 
-    def __init__(self, console: Console, title: str, counted: str) -> None:
+    def __init__(
+        self, console: Console, title: str, counted: str, folder: RunFolder | None = None
+    ) -> None:
         self._console = console
         self._title = title
         self._counted = counted
@@ -45,6 +53,8 @@ class ProgressDisplay:
             disable=not console.is_terminal,
         )
         self._tenth = -1
+        self._folder = folder
+        self._written_s = -math.inf
 
     def __enter__(self) -> Callable[[Status], None]:
         self._progress.start()
@@ -62,6 +72,7 @@ class ProgressDisplay:
             success=now.success,
             speed=now.steps_per_s,
         )
+        self._write(now)
         tenth = 10 * now.done // now.total
         if not self._console.is_terminal and tenth > self._tenth:
             self._tenth = tenth
@@ -74,3 +85,11 @@ class ProgressDisplay:
                 now.success,
                 now.steps_per_s,
             )
+
+    def _write(self, now: Status) -> None:
+        """Tell `equi-sweep` and other watchers, not more often than they look."""
+        if self._folder is None or time.monotonic() - self._written_s < _WRITE_EVERY_S:
+            return
+        self._written_s = time.monotonic()
+        success = None if math.isnan(now.success) else round(now.success, 3)
+        self._folder.write_status({**now._asdict(), "counted": self._counted, "success": success})

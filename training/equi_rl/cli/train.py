@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.nets.config import ArchitectureError
 from equi_rl.training.collector import CollectorError, Players
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError, RobotRun
+from equi_rl.training.folder_lease import FolderInUseError
 from equi_rl.training.presets import robot_run
 from equi_rl.training.run_folder import RunFolderError
 
@@ -54,6 +56,8 @@ EXPECTED_ERRORS = (
     RunConfigError,
     RunFolderError,
 )
+FOLDER_IN_USE_STATUS = os.EX_TEMPFAIL
+"""Exit status that tells a sweep to try again later."""
 _DEFAULT_PRESET = Preset.SHIP
 _RECENT_EPISODES = 50
 
@@ -91,7 +95,7 @@ class CarFlagCommand:
 
         torch.set_num_threads(1)  # the networks are small; more threads only wait for each other
         trainer = CarFlagTrainer(self.run, self.folder)
-        with ProgressDisplay(console, self.run.name, "steps") as show:
+        with ProgressDisplay(console, self.run.name, "steps", trainer.folder) as show:
             return trainer.train(resume=self.resume, report=lambda now: show(Status(*now)))
 
 
@@ -121,7 +125,8 @@ class RobotCommand:
         trainer = RobotTrainer(self.run, self.folder, self.players)
         budget = self.run.environment_steps
         counted = "steps" if budget else "rounds"
-        with ProgressDisplay(console, f"{self.run.task} {self.run.agent}", counted) as show:
+        title = f"{self.run.task} {self.run.agent}"
+        with ProgressDisplay(console, title, counted, trainer.folder) as show:
 
             def report(progress: Progress, _: dict[str, float]) -> None:
                 recent = progress.recent[-_RECENT_EPISODES:]
@@ -142,6 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         command = parse(sys.argv[1:] if arguments is None else arguments)
         summary = command.execute(console)
+    except FolderInUseError as error:
+        console.print(f"equi-train: {error}", markup=False, style="red", soft_wrap=True)
+        return FOLDER_IN_USE_STATUS
     except EXPECTED_ERRORS as error:
         console.print(f"equi-train: {error}", markup=False, style="red", soft_wrap=True)
         return 2

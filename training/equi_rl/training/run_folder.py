@@ -5,19 +5,19 @@ config.json              every setting of the run, the version of the code, the 
 progress.csv             one row per evaluation (and learner)
 tensorboard/             scalars over time
 checkpoint.safetensors   all that is needed to resume exactly; written whole or not at all
+status.json              how far the run is, rewritten every few seconds for whoever watches it
 summary.json             written last: the run is finished
 """
 
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,12 @@ from safetensors.numpy import save
 from equi_core.files.plain_data import PlainDataError, parse_json, read_json
 from equi_rl.data.atomic_file import NotWrittenError, write_atomically
 from equi_rl.training.code_version import code_version
+from equi_rl.training.folder_lease import FolderLease, RunFolderError
 from equi_rl.training.renames import current_settings, flatten
 
+__all__ = ("RunFolder", "RunFolderError", "describe_environment")
+
 _STATE_KEY = "state"
-
-
-class RunFolderError(ValueError):
-    """A folder that holds another run, is in use, or has nothing to continue; says what to do."""
 
 
 class RunFolder:
@@ -48,6 +47,8 @@ class RunFolder:
         self._progress = path / "progress.csv"
         self._checkpoint = path / "checkpoint.safetensors"
         self._summary = path / "summary.json"
+        self._status = path / "status.json"
+        self._lease: FolderLease | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -68,16 +69,13 @@ class RunFolder:
         Raises:
             RunFolderError: the folder belongs to another configuration (the field is named) or
                 data format, holds a run although ``resume`` is not set, or is in use by another
-                process.
+                process or machine.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.path / ".lock", "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RunFolderError(
-                    f"{self.path} is in use by another process; wait or choose another folder"
-                ) from None
+        lease = FolderLease(self.path)
+        lease.acquire()
+        self._lease = lease
+        try:
             if self._config.exists():
                 self._require_format(data_format)
                 self._require_same(config)
@@ -95,9 +93,18 @@ class RunFolder:
                 }
                 write_atomically(self._config, json.dumps(record, indent=2) + "\n")
             yield
+        finally:
+            self._lease = None
+            lease.release()
+
+    def require_held(self) -> None:
+        """Raise RunFolderError if another machine has taken over what `claim` has given."""
+        if self._lease is not None:
+            self._lease.require_held()
 
     def save_checkpoint(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
         """Replace the checkpoint by arrays and a JSON-able state, atomically."""
+        self.require_held()
         tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         write_atomically(self._checkpoint, save(tensors, {_STATE_KEY: json.dumps(state)}))
 
@@ -118,6 +125,7 @@ class RunFolder:
 
     def append_progress(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add rows to progress.csv; the first call writes the header."""
+        self.require_held()
         size = self._progress.stat().st_size if self._progress.exists() else None
         try:
             with open(self._progress, "a", newline="") as file:
@@ -149,7 +157,20 @@ class RunFolder:
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Mark the run as finished."""
+        self.require_held()
         write_atomically(self._summary, json.dumps(summary, indent=2) + "\n")
+
+    def write_status(self, status: Mapping[str, Any]) -> None:
+        """Say how far the run is, for whoever watches it."""
+        with suppress(NotWrittenError):  # a full disk is told by what matters
+            write_atomically(self._status, json.dumps(status) + "\n")
+
+    def read_status(self) -> dict[str, Any]:
+        """What `write_status` wrote last; empty before the first time."""
+        try:
+            return self._read_json(self._status)
+        except RunFolderError:
+            return {}
 
     def read_config(self) -> dict[str, Any]:
         """config.json: ``config`` (under its present names), ``code_version``, ``environment``."""

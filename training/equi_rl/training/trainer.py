@@ -321,6 +321,7 @@ class RobotTrainer:
 
     def save(self, rate: SuccessRate | None = None) -> None:
         """Write everything that is needed to resume from here, and the evaluation if there is."""
+        self.folder.require_held()
         evaluated = rate is not None
         rate = rate or SuccessRate(0, 0)
         actor = self.learner.actor
