@@ -55,6 +55,14 @@ DRIVEN_BY = Argument(
     "expert: the scripted expert acts by ground truth (simulation only)",
     ("policy", "expert"),
 )
+MODE = Argument(
+    "mode",
+    "full",
+    "shadow: the driver only listens; reduced: at a crawl. On a robot each needs the evidence of "
+    "the one before",
+    ("shadow", "reduced", "full"),
+)
+I_KNOW = Argument("i_know", "", "your name, to run a mode without its evidence; logged, in red")
 CALIBRATION = Argument("calibration", "", "folder of the cameras' calibration; empty: the cell's")
 IGNORE_CALIBRATION = Argument(
     "ignore_calibration",

@@ -27,6 +27,8 @@ ARGUMENTS = (
     *known.COMMON,
     Argument("model", "", "policy: a name or a path with a slash; empty: the task's"),
     known.DRIVEN_BY,
+    known.MODE,
+    known.I_KNOW,
     known.CALIBRATION,
     known.IGNORE_CALIBRATION,
     Argument(
@@ -57,7 +59,7 @@ def start(launch):
     calibration = {name: value(name) for name in ("calibration", "ignore_calibration")}
     robot_side = [
         launch.include("description", view=value("view")),
-        launch.include("control", **common),
+        launch.include("control", mode=value("mode"), i_know=value("i_know"), **common),
         launch.include("perception", **calibration, **common),
         launch.include("policy", driven_by=policy.driven_by, seed=value("seed"), **common),
         launch.lifecycle_manager(*ROBOT_SIDE),
@@ -68,7 +70,8 @@ def start(launch):
         *large_messages(),
         LogInfo(
             msg=f"cell {cell.name} in namespace {launch.namespace}, robot {launch.robot_ip}, task "
-            f"{value('task')}, driven by the {policy.driven_by} ({policy.folder})"
+            f"{value('task')}, mode {value('mode')}, driven by the {policy.driven_by} "
+            f"({policy.folder})"
         ),
     ]
     if not simulated:

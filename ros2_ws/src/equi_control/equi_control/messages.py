@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from equi_control.driver.driver import Driver
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import StepReport
+from equi_control.promotion.driver_stage import AnyDriver
 from equi_control.servo.shared_state import ServoState
 from equi_core.geometry import quaternion_xyzw, yaw_of
 from equi_core.motion.ur5_kinematics import JOINT_NAMES
@@ -47,7 +47,7 @@ def pose_message(task_from_tcp: NDArray[np.float64]) -> Pose:
     return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
 
 
-def robot_state(driver: Driver, stamp: Time, frame_id: str) -> RobotState | None:
+def robot_state(driver: AnyDriver, stamp: Time, frame_id: str) -> RobotState | None:
     """Measured state in the task frame, or None before the first contact with the robot."""
     servo = driver.servo_state
     if servo is None or not servo.has_measured:
@@ -97,7 +97,7 @@ def tcp_pose(servo: ServoState, stamp: Time, frame_id: str) -> PoseStamped:
     )
 
 
-def safety_status(driver: Driver, stamp: Time, frame_id: str) -> SafetyStatus:
+def safety_status(driver: AnyDriver, stamp: Time, frame_id: str) -> SafetyStatus:
     """State and latched fault with what the operator should do."""
     fault = driver.fault
     reasons = [fault.reason] if fault else []
@@ -142,7 +142,7 @@ def executed_command(
     )
 
 
-def health(driver: Driver) -> Health:
+def health(driver: AnyDriver) -> Health:
     """Health of driver, servo stream and gripper."""
     servo, gripper, fault = driver.servo_state, driver.gripper_report, driver.fault
     values = {"gripper": "connected" if gripper.connected else gripper.reason}

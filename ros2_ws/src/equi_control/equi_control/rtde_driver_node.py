@@ -40,10 +40,12 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from equi_control import messages
-from equi_control.driver.driver import Driver, Refused
+from equi_control.driver.driver import Refused
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import StepReport
 from equi_control.parameters import declare_parameters, read_config
+from equi_control.promotion.driver_stage import AnyDriver, DriverStage
+from equi_control.promotion.promotion import PromotionRefused
 from equi_control.rtde.config import LinkError
 from equi_core.motion.safety import StepCommand
 from equi_ros import qos
@@ -64,13 +66,14 @@ _HOME_TOLERANCE_M = 0.002
 class RtdeDriverNode(ManagedNode):
     """Callbacks convert, call the driver, convert back."""
 
-    refusals = (ValueError, LinkError, Refused)
+    refusals = (ValueError, LinkError, Refused, PromotionRefused)
 
     def __init__(self) -> None:
         super().__init__("rtde_driver")
         declare_parameters(partial(declare, self))
         declare(self, "frame_prefix", "", "in front of every frame name in the headers")
-        self._driver: Driver | None = None
+        self._stage = DriverStage(partial(declare, self))
+        self._driver: AnyDriver | None = None
         self._polls: list[Timer] = []
         self._frame_id = ""
         self._executed = self.create_publisher(ExecutedCommand, "executed_command", qos.EXECUTED)
@@ -89,7 +92,7 @@ class RtdeDriverNode(ManagedNode):
         self.diagnostics.add(self._health)
 
     @property
-    def driver(self) -> Driver:
+    def driver(self) -> AnyDriver:
         """The driver; exists while the node is configured.
 
         Raises:
@@ -111,7 +114,8 @@ class RtdeDriverNode(ManagedNode):
         latched and reported, and an operator resets it before activating.
         """
         config, rate_hz = read_config(partial(declare, self))
-        driver = self._driver = Driver(config)
+        self._stage = DriverStage(partial(declare, self))
+        driver = self._driver = self._stage.make_driver(config)
         prefix = self.get_parameter("frame_prefix").value
         self._frame_id = f"{prefix}{config.servo.link.geometry.frame_id}"
         self._published_status = None
@@ -151,7 +155,7 @@ class RtdeDriverNode(ManagedNode):
             driver, self._driver = self._driver, None
             driver.close()
 
-    async def _wait_for_robot(self, driver: Driver) -> None:
+    async def _wait_for_robot(self, driver: AnyDriver) -> None:
         """Wait until the robot is connected, or a fault says why it is not."""
         await self.waiter.until(
             lambda: driver.fault is not None or driver.ready_to_activate,
@@ -318,7 +322,10 @@ class RtdeDriverNode(ManagedNode):
         )
         if now != self._published_status:
             self._published_status = now
-            self._safety.publish(messages.safety_status(driver, self._stamp(), self._frame_id))
+            status = messages.safety_status(driver, self._stamp(), self._frame_id)
+            status.reasons = [*status.reasons, *filter(None, [self._stage.notice])]
+            self._safety.publish(status)
+            self._stage.saw((), driver.fault_count)
         if driver.state is DriverState.FAULT and self.is_active and self.executor is not None:
             # The arm was let go: whoever wants it back resets the fault and activates again.
             self.executor.create_task(self.change_state(Transition.TRANSITION_DEACTIVATE))
@@ -339,6 +346,7 @@ class RtdeDriverNode(ManagedNode):
         return None if self._driver is None else messages.health(self._driver)
 
     def _report(self, reports: list[StepReport]) -> None:
+        self._stage.saw(reports, self.driver.fault_count if self._driver is not None else 0)
         for report in reports:
             stamps = (
                 self._stamp_of(report.ended_s),

@@ -52,6 +52,8 @@ class RtdeSession:
         self._address, self._timeout_s = (host, port), timeout_s
         self._socket: socket.socket | None = None
         self._buffer = b""
+        self._known: list[tuple[str, str]] = []
+        self._layout = struct.Struct(">B")
 
     def __enter__(self) -> RtdeSession:
         try:
@@ -75,32 +77,46 @@ class RtdeSession:
         major, minor, fix, build = struct.unpack(">4I", self._ask(_VERSION))
         return major, minor, fix, build
 
-    def read(self, names: Sequence[str], duration_s: float) -> list[RtdeSample]:
-        """Receive the named outputs at the controller's full rate for some time.
+    def start(self, names: Sequence[str]) -> None:
+        """Let the controller send the named outputs at its full rate.
 
         Args:
             names: RTDE outputs. Those that this controller does not have are left out.
-            duration_s: how long to listen [s].
 
         Raises:
             LinkLostError: the controller falls silent, or has none of them.
         """
         names = list(names)
         types = self._output_types(names)
-        known = [(name, kind) for name, kind in zip(names, types, strict=True) if kind in _STRUCTS]
-        if not known:
+        self._known = [
+            (name, kind) for name, kind in zip(names, types, strict=True) if kind in _STRUCTS
+        ]
+        if not self._known:
             raise LinkLostError(f"{self._address[0]} has none of the outputs {', '.join(names)}")
-        if len(known) < len(names):
-            self._output_types([name for name, _ in known])
-        layout = struct.Struct(">B" + "".join(_STRUCTS[kind] for _, kind in known))
+        if len(self._known) < len(names):
+            self._output_types([name for name, _ in self._known])
+        self._layout = struct.Struct(">B" + "".join(_STRUCTS[kind] for _, kind in self._known))
         if self._ask(_START) != b"\x01":
             raise LinkLostError(f"{self._address[0]} does not start to send RTDE data")
+
+    def next_sample(self) -> RtdeSample:
+        """Wait for the next data package.
+
+        Raises:
+            LinkLostError: none came in time.
+        """
+        while True:
+            kind, payload = self._package()
+            if kind == _DATA and len(payload) == self._layout.size:
+                return RtdeSample(time.monotonic(), _named(self._known, self._layout, payload))
+
+    def read(self, names: Sequence[str], duration_s: float) -> list[RtdeSample]:
+        """`start`, then every package that comes within some time [s]."""
+        self.start(names)
         samples: list[RtdeSample] = []
         end_s = time.monotonic() + duration_s
         while time.monotonic() < end_s:
-            kind, payload = self._package()
-            if kind == _DATA and len(payload) == layout.size:
-                samples.append(RtdeSample(time.monotonic(), _named(known, layout, payload)))
+            samples.append(self.next_sample())
         return samples
 
     def taken_inputs(self, names: Sequence[str]) -> list[str]:

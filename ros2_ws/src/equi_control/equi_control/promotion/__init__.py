@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Shadow, then reduced speed, then full: each stage needs the evidence of the one before."""
