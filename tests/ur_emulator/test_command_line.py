@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import socket
 import subprocess
 import sys
 
 import pytest
+from families import ProcessFamily
 
 from ur_emulator import EmulatorClient, EmulatorProcess
 from ur_emulator.constants import Ports
@@ -82,3 +85,30 @@ def test_its_linear_algebra_has_one_thread_however_it_is_started() -> None:
         [sys.executable, "-c", program], capture_output=True, check=True, text=True
     )
     assert ran.stdout.strip() == "1"
+
+
+@pytest.mark.parametrize(("linger_s", "stays"), [("60", True), ("0", False)])
+def test_asked_to_end_it_stays_for_its_drivers_as_long_as_it_may(
+    processes: ProcessFamily, loopback_address: str, linger_s: str, stays: bool
+) -> None:
+    robot = processes.start(
+        [
+            *(sys.executable, "-m", "ur_emulator.main", "--address", loopback_address),
+            *("--linger-s", linger_s),
+        ]
+    )
+    robot.wait_for_text("ready: ur5")
+    gripper = socket.create_connection((loopback_address, Ports.gripper), 10.0)
+    with gripper:
+        gripper.sendall(b"GET STA\n")
+        assert gripper.recv(20).strip() == b"STA 0"
+
+        robot.signal_alone(signal.SIGINT)
+
+        if stays:
+            gripper.sendall(b"GET ACT\n")
+            assert gripper.recv(20).strip() == b"ACT 0"
+        else:
+            with contextlib.suppress(ConnectionResetError):
+                assert gripper.recv(20) == b""
+    assert robot.wait_for_exit() == 0
