@@ -29,7 +29,7 @@ from equi_rl.agents.state_critic import StateCritic
 from equi_rl.agents.state_replay import StateBatch, StateReplay
 from equi_rl.data.collate import LabelledBatch
 from equi_rl.data.replay_buffer import EpisodeReplayBuffer
-from equi_rl.nets.checkpoint import restore_parameters
+from equi_rl.nets.checkpoint import CheckpointError, restore_parameters
 from equi_rl.nets.networks import Actor
 
 
@@ -125,6 +125,11 @@ class AsymmetricLearner(Learner):
     def restore(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """Continue where the checkpoint was written."""
         update = self._update
+        if "policy_actions" not in tensors:
+            raise CheckpointError(
+                "tensor 'policy_actions' is missing: the run was started by an older version, whose"
+                " critic had no batches of its own; start a new run in another folder"
+            )
         restore_parameters(self.actor, tensors, "actor")
         restore_parameters(self._trained, tensors, "trained")
         restore_parameters(update.critic, tensors, "state_critic")
