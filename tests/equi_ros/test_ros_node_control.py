@@ -30,7 +30,7 @@ class Eye:
         }
         self.calls: dict[type, int] = {GetState: 0, ChangeState: 0}
 
-    def answer(self, service: type, future: Future) -> None:
+    def answer(self, service: Any, future: Future) -> None:
         self.calls[service] += 1
         fate = self.fates[service].pop(0) if self.fates[service] else FINE
         response = service.Response()

@@ -98,9 +98,7 @@ class RosNodeControl:
         while client.service_is_ready() and not over() and time.monotonic() < deadline_s:
             future = client.call_async(question)
             left_s = deadline_s - time.monotonic()
-            await self._waiter.until(
-                lambda waited=future: waited.done() or over(), min(_REPEAT_S, left_s)
-            )
+            await self._waiter.until(_either(future.done, over), min(_REPEAT_S, left_s))
             if future.done():
                 return future.result()
             client.remove_pending_request(future)
@@ -109,3 +107,7 @@ class RosNodeControl:
     def _over(self) -> Callable[[], bool]:
         going_down = self.going_down
         return lambda: self._has_failed() and not going_down
+
+
+def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: one() or other()
