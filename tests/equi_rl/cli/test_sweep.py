@@ -14,8 +14,12 @@ import pytest
 
 from equi_rl.carflag.run import CarFlagRun
 from equi_rl.cli import sweep
-from equi_rl.cli.sweep import Job, main, run_jobs
+from equi_rl.cli.sweep import main
 from equi_rl.results.carflag_experiments import carflag_sweep
+from equi_rl.sweep.executor import LocalExecutor
+from equi_rl.sweep.job import Job
+from equi_rl.sweep.runner import Sweep
+from equi_rl.sweep.table import write_jobs
 from equi_rl.training.run_folder import RunFolder
 
 
@@ -24,6 +28,10 @@ def tiny_job(seed, steps=100):
         "carflag-1d", seeds=(seed,), steps=steps, evaluate_every=steps, evaluation_episodes=2
     )
     return Job(f"seed{seed}", (*run.arguments(), "--a2c.envs", "2", "--a2c.rollout-steps", "5"))
+
+
+def run_jobs(jobs, folder, workers):
+    return Sweep(folder, LocalExecutor(workers, niceness=0)).run(jobs)
 
 
 def test_the_published_sweep_has_every_case_once_with_four_seeds_or_more():
@@ -40,34 +48,37 @@ def test_the_published_sweep_has_every_case_once_with_four_seeds_or_more():
 
 def test_jobs_run_to_the_end_and_finished_ones_are_skipped(tmp_path):
     jobs = [tiny_job(0), tiny_job(1)]
-    assert run_jobs(jobs, tmp_path, workers=2, niceness=0) == 0
+    assert run_jobs(jobs, tmp_path, workers=2) == 0
     stamps = [(tmp_path / job.name / "summary.json").stat().st_mtime_ns for job in jobs]
-    assert run_jobs(jobs, tmp_path, workers=1, niceness=0) == 0
+    assert run_jobs(jobs, tmp_path, workers=1) == 0
     assert stamps == [(tmp_path / job.name / "summary.json").stat().st_mtime_ns for job in jobs]
 
 
 def test_a_failing_job_is_reported_and_does_not_stop_the_others(tmp_path, caplog):
     impossible = Job("impossible", ("carflag", "--domain", "carflag-1d", "--offset", "99"))
-    assert run_jobs([impossible, tiny_job(0)], tmp_path, workers=1, niceness=0) == 1
+    assert run_jobs([impossible, tiny_job(0)], tmp_path, workers=1) == 1
     assert RunFolder(tmp_path / "seed0").is_finished
     assert "impossible ended with status 2" in caplog.text
     assert "offset = 99" in (tmp_path / "impossible" / "log.txt").read_text()
 
 
-def test_a_job_taken_by_another_process_is_left_alone(tmp_path):
+def test_a_job_taken_by_another_process_is_left_alone(tmp_path, caplog):
     job = tiny_job(0)
     config = {"whoever": "holds it"}
     with RunFolder(tmp_path / job.name).claim(config, resume=False):
-        assert run_jobs([job], tmp_path, workers=1, niceness=0) == 1
+        assert run_jobs([job], tmp_path, workers=1) == 1
     assert "in use" in (tmp_path / job.name / "log.txt").read_text()
+    assert "was left alone" in caplog.text
 
 
 def test_a_stopped_sweep_takes_its_jobs_along_and_goes_on_later(tmp_path):
     # Given a sweep of one long job, run by a process of its own
     program = (
-        "import sys; from pathlib import Path; from equi_rl.cli.sweep import Job, run_jobs;"
-        f"sys.exit(run_jobs([Job('long', {tiny_job(0, steps=10**7).arguments!r})],"
-        f" Path({str(tmp_path)!r}), 1, 0))"
+        "import sys; from pathlib import Path; from equi_rl.sweep.job import Job\n"
+        "from equi_rl.sweep.executor import LocalExecutor\n"
+        "from equi_rl.sweep.runner import Sweep\n"
+        f"job = Job('long', {tiny_job(0, steps=10**7).arguments!r})\n"
+        f"sys.exit(Sweep(Path({str(tmp_path)!r}), LocalExecutor(1, 0)).run([job]))"
     )
     runner = subprocess.Popen([sys.executable, "-c", program], env=dict(os.environ))
     folder = RunFolder(tmp_path / "long")
@@ -102,6 +113,61 @@ def test_the_list_tells_other_engines_what_to_run(tmp_path, capsys, monkeypatch)
     assert states == ["waiting", "finished"]
 
 
-@pytest.mark.parametrize("more", [["--only", "no such run"], ["--workers", "0"]])
-def test_a_request_that_makes_no_sense_is_refused(more, tmp_path):
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--only", "no such run"], "no job of sweep carflag contains 'no such run'"),
+        (["--workers", "0"], "--workers is 0; it must be at least 1"),
+        (["--job-cores", "4000"], "needs 4000 cores; this machine has"),
+        (["--job-memory-mib", "900000000"], "needs 900000000 MiB of memory; this machine has"),
+        (["--on", "ray", "--address", "127.0.0.1:9"], "no Ray cluster answers at 127.0.0.1:9"),
+        (["--on", "ray", "--address", "nonsense"], "it must be 'auto' or host:port"),
+        (["--on", "slurm"], "is no part of a SLURM cluster"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_refused_in_one_sentence(more, words, tmp_path, capsys):
+    pytest.importorskip("ray", reason="make setup CLUSTER=1")
     assert main(["carflag", "--folder", str(tmp_path), *more]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.glob("carflag*"))  # nothing was begun
+
+
+def test_ray_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)  # as if
+    assert main(["carflag", "--folder", str(tmp_path), "--on", "ray"]) == 2
+    assert "run `make setup CLUSTER=1`" in " ".join(capsys.readouterr().err.split())
+
+
+def test_status_tells_how_far_a_sweep_is_from_its_folder_alone(tmp_path, capsys):
+    jobs = [tiny_job(0), tiny_job(1), tiny_job(2)]
+    write_jobs(jobs, tmp_path)
+    assert run_jobs(jobs[:1], tmp_path, workers=1) == 0
+    config = {"whoever": "holds it"}
+    with RunFolder(tmp_path / jobs[1].name).claim(config, resume=False):
+        assert main(["status", "--folder", str(tmp_path), "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        main(["status", "--folder", str(tmp_path)])
+    assert [row["state"] for row in rows] == ["finished", "running", "waiting"]
+    assert rows[0]["attempts"] == 1
+    assert rows[0]["share"] == 1.0
+    assert rows[0]["steps_per_s"] > 0
+    assert "1 finished, 1 running, 1 waiting" in capsys.readouterr().out
+
+
+def test_status_of_a_folder_without_a_sweep_says_so(tmp_path, capsys):
+    assert main(["status", "--folder", str(tmp_path)]) == 2
+    assert "holds no sweep" in capsys.readouterr().err
+
+
+def test_jobs_share_the_cores(tmp_path):
+    executor = LocalExecutor(niceness=0)
+    cores = os.cpu_count() or 1
+    small, large = Job("small", (), cores=1), Job("large", (), cores=cores)
+    assert executor.can_start(large)
+    started = executor.start(small, tmp_path)
+    try:
+        assert not executor.can_start(large)
+        assert executor.can_start(small) == (cores > 1)
+    finally:
+        started.join()
+    assert executor.can_start(large)

@@ -1,94 +1,113 @@
 # SPDX-License-Identifier: MIT
-"""The ``equi-sweep`` command: run a whole sweep of experiments on the local cores.
+"""The ``equi-sweep`` command: run a whole sweep of experiments, on this machine or on a cluster.
 
-    equi-sweep carflag --folder runs/carflag --workers 2       # start, or resume after being killed
-    equi-sweep carflag --folder runs/carflag --list            # what there is and how far it is
+    equi-sweep carflag --folder runs/carflag                   # start, or resume after being killed
+    equi-sweep comparison --folder /shared/comparison --on ray --address auto
+    equi-sweep reward --folder /shared/reward --on slurm --partition cpu --time-min 600
+    equi-sweep status --folder runs/carflag                    # how far it is, from anywhere
+    equi-sweep carflag --folder runs/carflag --list --json     # the jobs, for another engine
 
-A sweep is a list of jobs, each of them plain data: a name and the ``equi-train`` arguments that
-make it true. Jobs share nothing but the file system, lock their own run folder, resume from their
-checkpoint, and leave ``summary.json`` when finished. So any engine that can run a command (a
-cluster queue, another machine on the same disk) can take jobs from ``--list --json`` beside this
-runner; finished jobs are skipped, and a job taken by somebody else is left alone.
+A sweep is a list of jobs, each of them plain data: a name, the ``equi-train`` arguments that make
+it true, and what it needs of a machine. Finished jobs are skipped, jobs of a lost machine go on
+elsewhere from their last checkpoint, and a job that somebody else works on is left alone. On a
+cluster the folder lies on a disk that all machines share.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 import shlex
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.table import Table
+from rich.live import Live
+from rich.logging import RichHandler
 
+from equi_rl.cluster.worker import ClusterError
 from equi_rl.results.carflag_experiments import carflag_sweep
 from equi_rl.results.carflag_search import settings_sweep
-from equi_rl.results.robot_experiments import ablations, comparison, fast_choices, reward_runs
-from equi_rl.training.run_folder import RunFolder
+from equi_rl.results.robot_experiments import (
+    NamedRun,
+    ablations,
+    comparison,
+    fast_choices,
+    reward_runs,
+)
+from equi_rl.sweep.executor import Executor, LocalExecutor
+from equi_rl.sweep.job import Job
+from equi_rl.sweep.runner import Sweep
+from equi_rl.sweep.table import read_jobs, summary, table, view, write_jobs
 
 LOGGER = logging.getLogger(__name__)
-_POLL_S = 0.5
+_REDRAW_S = 2.0
+ROBOT_JOB_CORES = 2
+"""One learns, one plays."""
+ROBOT_JOB_MEMORY_MIB = 4096
+"""A full replay buffer of 100,000 transitions takes 2 GiB of it."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run of a sweep: its folder below the sweep's, and the arguments of ``equi-train``."""
-
-    name: str
-    arguments: tuple[str, ...]
-
-    def command(self, folder: Path) -> list[str]:
-        """The command line that brings this job to its end, however often it has been stopped."""
-        return [
-            *(sys.executable, "-m", "equi_rl.cli.train", *self.arguments),
-            *("--folder", str(folder / self.name), "--resume"),
-        ]
-
-    def status(self, folder: Path) -> str:
-        """``finished``, ``started`` or ``waiting``."""
-        run = RunFolder(folder / self.name)
-        if run.is_finished:
-            return "finished"
-        return "started" if run.path.exists() else "waiting"
+def _robot_jobs(runs: Sequence[NamedRun]) -> list[Job]:
+    return [Job(*run, ROBOT_JOB_CORES, ROBOT_JOB_MEMORY_MIB) for run in runs]
 
 
 SWEEPS: dict[str, Callable[[], list[Job]]] = {
     "carflag": lambda: [Job(run.name, run.arguments()) for run in carflag_sweep()],
     "line-settings": lambda: [Job(*run) for run in settings_sweep()],
-    "reward": lambda: [Job(*run) for run in reward_runs()],
-    "fast-choices": lambda: [Job(*run) for run in fast_choices()],
-    "comparison": lambda: [Job(*run) for run in comparison()],
-    "ablations": lambda: [Job(*run) for run in ablations()],
+    "reward": lambda: _robot_jobs(reward_runs()),
+    "fast-choices": lambda: _robot_jobs(fast_choices()),
+    "comparison": lambda: _robot_jobs(comparison()),
+    "ablations": lambda: _robot_jobs(ablations()),
 }
 
 
 @dataclass(frozen=True)
 class SweepCommand:
-    """Run every unfinished job of a sweep on the local cores; killing it loses nothing.
+    """Run every unfinished job of a sweep; killing it loses nothing.
 
-    Example: equi-sweep carflag --folder runs/carflag --workers 2
+    Example: equi-sweep carflag --folder runs/carflag
     """
 
     sweep: tyro.conf.Positional[
-        Literal["carflag", "line-settings", "reward", "fast-choices", "comparison", "ablations"]
+        Literal[
+            "status",
+            "carflag",
+            "line-settings",
+            "reward",
+            "fast-choices",
+            "comparison",
+            "ablations",
+        ]
     ]
-    """carflag: the paper's grid worlds. line-settings: both agents on the line with
-    hyper-parameters drawn at random. On robot tasks: reward, learning from reward and its
-    controls; fast-choices, what each choice of the preset fast brings; comparison of agents;
-    ablations."""
+    """status: show how far the sweep in the folder is. carflag: the paper's grid worlds.
+    line-settings: both agents on the line with hyper-parameters drawn at random. On robot tasks:
+    reward, learning from reward and its controls; fast-choices, what each choice of the preset fast
+    brings; comparison of agents; ablations."""
     folder: Path
-    """Folder of all runs of the sweep."""
-    workers: int = 2
-    """Jobs at a time; a CarFlag job uses one core, a robot job two."""
+    """Folder of all runs of the sweep; with --on ray or slurm on a disk that all machines share."""
+    on: Literal["local", "ray", "slurm"] = "local"
+    """Where jobs run. local: processes of this machine. ray: tasks of a Ray cluster. slurm: jobs of
+    a SLURM cluster. The last two need `make setup CLUSTER=1`."""
+    address: str = "auto"
+    """With ray: of the cluster's head, host:port. auto: the one on this machine, or RAY_ADDRESS."""
+    workers: int | None = None
+    """With local: jobs at a time. Default: as many as the cores allow."""
+    job_cores: int = 0
+    """Cores of a job; 0: what it needs, a CarFlag job one, a robot job two."""
+    job_memory_mib: int = 0
+    """Memory of a job [MiB]; 0: what it needs."""
+    job_gpus: int = 0
+    """GPUs of a job."""
+    partition: str = ""
+    """With slurm: the partition; default: that of the cluster."""
+    time_min: int = 600
+    """With slurm: time limit of a SLURM job [min]; a longer run is continued by another one."""
     niceness: int = 19
     """Scheduling priority of the jobs, 19 yields to everything else."""
     only: str = ""
@@ -96,107 +115,102 @@ class SweepCommand:
     list: bool = False
     """Show the jobs and their state instead of running them."""
     json: bool = False
-    """With --list: print name, state and command of each job as JSON."""
+    """With --list or status: print name, state and command of each job as JSON."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     command = tyro.cli(SweepCommand, prog="equi-sweep", description=__doc__, args=arguments)
-    jobs = [job for job in SWEEPS[command.sweep]() if command.only in job.name]
-    if not jobs:
-        LOGGER.error("no job of sweep %s contains %r in its name", command.sweep, command.only)
-        return 2
-    if command.workers < 1:
-        LOGGER.error("workers = %d must be at least 1", command.workers)
-        return 2
-    if command.list:
-        _show(jobs, command.folder, as_json=command.json)
-        return 0
-    command.folder.mkdir(parents=True, exist_ok=True)
-    return run_jobs(jobs, command.folder, command.workers, command.niceness)
-
-
-def run_jobs(jobs: Sequence[Job], folder: Path, workers: int, niceness: int) -> int:
-    """Run unfinished jobs, ``workers`` at a time, in order; returns 0 if all are finished.
-
-    When this process is asked to stop (Ctrl-C, SIGTERM) it stops its jobs; they resume next time.
-    """
-    started = time.monotonic()
-    earlier_handler = signal.signal(signal.SIGTERM, _interrupt)
-    waiting = iter([job for job in jobs if job.status(folder) != "finished"])
-    running: dict[Job, subprocess.Popen[bytes]] = {}
+    console = Console(stderr=True)
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(message)s",
+        datefmt="%H:%M:%S",
+        handlers=[RichHandler(console=console, show_path=False, show_level=False, markup=False)],
+    )
     try:
-        while _start(waiting, running, folder, workers, niceness) or running:
-            time.sleep(_POLL_S)
-            for job, process in list(running.items()):
-                if process.poll() is not None:
-                    del running[job]
-                    _log_end(job, process.returncode, jobs, folder)
-    except KeyboardInterrupt:
-        LOGGER.info("stopping %d jobs; the same command resumes them", len(running))
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
-        return 130
-    finally:
-        signal.signal(signal.SIGTERM, earlier_handler)
-    finished = sum(job.status(folder) == "finished" for job in jobs)
-    hours = (time.monotonic() - started) / 3600
-    LOGGER.info("%d of %d jobs finished; %.2f h this time", finished, len(jobs), hours)
-    return 0 if finished == len(jobs) else 1
+        jobs = _jobs(command)
+        if command.list or command.sweep == "status":
+            _show(jobs, command.folder, as_json=command.json)
+            return 0
+        return _run(command, jobs, console)
+    except ClusterError as error:
+        console.print(f"equi-sweep: {error}", markup=False, style="red", soft_wrap=True)
+        return 2
 
 
-def _start(
-    waiting: Iterator[Job],
-    running: dict[Job, subprocess.Popen[bytes]],
-    folder: Path,
-    workers: int,
-    niceness: int,
-) -> bool:
-    """Fill the free workers; returns whether any job was started."""
-    before = len(running)
-    while len(running) < workers and (job := next(waiting, None)) is not None:
-        (folder / job.name).mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # one core per process
-        with open(folder / job.name / "log.txt", "ab") as log:
-            running[job] = subprocess.Popen(
-                ["nice", "-n", str(niceness), *job.command(folder)],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
-            )
-        LOGGER.info("started %s", job.name)
-    return len(running) > before
-
-
-def _log_end(job: Job, status: int, jobs: Sequence[Job], folder: Path) -> None:
-    done = sum(other.status(folder) == "finished" for other in jobs)
-    if status == 0:
-        LOGGER.info("finished %s (%d of %d)", job.name, done, len(jobs))
-    else:
-        LOGGER.error(
-            "%s ended with status %d; see %s", job.name, status, folder / job.name / "log.txt"
+def _jobs(command: SweepCommand) -> list[Job]:
+    """The jobs that are meant, with what they need."""
+    known = read_jobs(command.folder) if command.sweep == "status" else SWEEPS[command.sweep]()
+    jobs = [job for job in known if command.only in job.name]
+    if not jobs:
+        raise ClusterError(
+            f"no job of sweep {command.sweep} contains '{command.only}' in its name; --list shows"
+            " the names"
         )
+    for name in ("workers", "job_cores", "job_memory_mib", "job_gpus"):
+        value = getattr(command, name)
+        least = 1 if name == "workers" else 0
+        if value is not None and value < least:
+            flag = name.replace("_", "-")
+            raise ClusterError(f"--{flag} is {value}; it must be at least {least}")
+    needs = {
+        name: value
+        for name, value in (
+            ("cores", command.job_cores),
+            ("memory_mib", command.job_memory_mib),
+            ("gpus", command.job_gpus),
+        )
+        if value
+    }
+    return [replace(job, **needs) for job in jobs]
 
 
-def _interrupt(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+def _run(command: SweepCommand, jobs: Sequence[Job], console: Console) -> int:
+    folder = command.folder.resolve()
+    sign = write_jobs(jobs, folder)
+    sweep = Sweep(folder, _executor(command, sign))
+    if not console.is_terminal:
+        return sweep.run(jobs)
+    with Live(console=console, refresh_per_second=2, transient=True) as live:
+        drawn_s = 0.0
+
+        def show(_: Sweep) -> None:
+            nonlocal drawn_s
+            if time.monotonic() - drawn_s > _REDRAW_S:
+                live.update(table([view(job, folder) for job in jobs], str(folder)))
+                drawn_s = time.monotonic()
+
+        status = sweep.run(jobs, show)
+    _show(jobs, folder, as_json=False)
+    return status
+
+
+def _executor(command: SweepCommand, sign: Path) -> Executor:
+    """The place that was asked for; a cluster's library is imported only then."""
+    if command.on == "ray":
+        from equi_rl.sweep.ray_executor import RayExecutor
+
+        return RayExecutor(sign, command.address, command.niceness)
+    if command.on == "slurm":
+        from equi_rl.sweep.slurm_executor import SlurmExecutor
+
+        return SlurmExecutor(sign, command.time_min, command.partition)
+    return LocalExecutor(command.workers, command.niceness)
 
 
 def _show(jobs: Sequence[Job], folder: Path, *, as_json: bool) -> None:
+    views = [view(job, folder) for job in jobs]
     if as_json:
-        rows = [
-            {"name": j.name, "state": j.status(folder), "command": shlex.join(j.command(folder))}
-            for j in jobs
+        rows: list[dict[str, Any]] = [
+            {**vars(row), "command": shlex.join(job.command(folder))}
+            for job, row in zip(jobs, views, strict=True)
         ]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
         return
-    table = Table("job", "state", title=str(folder))
-    for job in jobs:
-        table.add_row(job.name, job.status(folder))
-    Console().print(table)
+    console = Console()
+    console.print(table(views, str(folder)))
+    console.print(summary(views))
 
 
 if __name__ == "__main__":

@@ -115,6 +115,15 @@ class FolderLease:
         except (OSError, ValueError, TypeError):
             return None
 
+    def alive_owner(self) -> Owner | None:
+        """Whoever works in the folder now, as far as can be seen from here."""
+        found = self.read()
+        if found is None:
+            return None
+        if found.machine == self._owner.machine:
+            return found if Path(f"/proc/{found.pid}").exists() else None
+        return found if self._age_s() < DEAD_AFTER_S else None
+
     def _require_no_other_machine(self) -> None:
         found = self.read()
         # Of this machine, the lock has just told that it is gone.
