@@ -22,6 +22,11 @@ START_S = 240.0
 END_S = 3.0
 """Every process ends within 2 s of being asked to; the rest is for launch and for looking."""
 FRONT_DOOR = ("equi_policy", "sim2real.launch.py")
+SHOWN = (
+    *("robot_description", "tcp_pose", "observation_preview", "cam_left/color/image_raw", "tf"),
+    *("cam_left/depth/points", "cam_right/depth/points", "safety_status", "perception_status"),
+)
+"""What the layouts for RViz and Foxglove show, and needs no `view:=true`."""
 NOISE = ("has died", "Traceback", "Warning", "[ERROR]", "[FATAL]", "onnection")
 """What a launch that ends as it should does not say while it does."""
 
@@ -212,6 +217,8 @@ def test_two_cells_in_namespaces_finish_an_episode_each_side_by_side(
         ros_probe.wait_for_node(f"/{name}/rtde_driver", timeout_s=2 * START_S)
     names = ros_probe.node_names() - {"/test_probe"}
     assert {name.split("/")[1] for name in names} == {"left", "right"}
+    shown = {f"/{name}/{topic}" for name in cells for topic in SHOWN}
+    wait_until(lambda: shown <= set(ros_probe.topics()), START_S, "the topics of the layouts")
     assert {topic for topic in ros_probe.topics() if topic.startswith("/tf")} == set()
     for name, launched in cells.items():
         assert launched.wait_for_exit(2 * START_S) == 0, launched.output
