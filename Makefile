@@ -26,7 +26,7 @@ TESTS = $(shell find tests -name '*.py' -not -path 'tests/fixtures/*/*' -not -na
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow test-cluster fuzz check types format bench faults graph sizes lock doctor clean ready docs docs-serve
+.PHONY: help setup demo test test-slow test-cluster fuzz check types format bench faults soak graph sizes lock doctor clean ready docs docs-serve
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
@@ -69,6 +69,9 @@ bench: ready ## run every benchmark (equi-bench NAME for one of them)
 
 faults: ready ## inject every fault into the moving, emulated robot and report travel and recovery
 	@$(IN_ENV) ros2 run equi_system_tests equi-faults $(ARGS)
+
+soak: ready ## run the whole simulated cell for ten minutes and look for anything that grows
+	@$(IN_ENV) python -m equi_system_tests.studies.soak $(ARGS)
 
 docs: DOCS = 1
 docs: ready ## build the documentation site into build/docs/site, without a network
