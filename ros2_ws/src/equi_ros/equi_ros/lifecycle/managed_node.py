@@ -22,6 +22,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
@@ -77,11 +78,15 @@ class ManagedNode(LifecycleNodeMixin, Node):
         """Whether the node was finalized because of an error."""
         refuse_changes(self, self._why_locked)
         self.waiter = ConditionWaiter()
-        self.create_timer(_WAITER_PERIOD_S, self.waiter.poll)
+        # Real time: with use_sim_time the node lives on while a record is paused.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(_WAITER_PERIOD_S, self.waiter.poll, clock=steady)
         self.diagnostics = DiagnosticsUpdater(self)
         self.diagnostics.add(self._lifecycle_health, "lifecycle")
         self._heartbeat = Node.create_publisher(self, Empty, f"~/{HEARTBEAT_TOPIC}", qos.HEARTBEAT)
-        self.create_timer(_HEARTBEAT_PERIOD_S, lambda: self._heartbeat.publish(Empty()))
+        self.create_timer(
+            _HEARTBEAT_PERIOD_S, lambda: self._heartbeat.publish(Empty()), clock=steady
+        )
 
     # Hooks -------------------------------------------------------------------------------------
 
