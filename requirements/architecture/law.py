@@ -55,7 +55,7 @@ TRAINING_LEVELS: tuple[tuple[str, ...], ...] = (
     ("nets",),
     ("agents",),
     ("training",),
-    ("audit", "bench", "export", "sweep"),
+    ("audit", "bench", "export", "probe", "sweep"),
     ("carflag",),
     ("results",),
     ("cli",),
