@@ -137,6 +137,8 @@ def _fault_of_make(words: list[str]) -> str:
 
 def _fault_of_ours(words: list[str], known: dict[str, Any]) -> str:
     commands = {tuple(item["words"]): item for item in known["commands"]}
+    if words[:2] == ["ros2", "run"] and tuple(words[3:4]) in commands:
+        words = words[3:]  # also installed for plain Python
     longest = max((n for n in range(1, 6) if tuple(words[:n]) in commands), default=0)
     if not longest:
         return f"no command {' '.join(words[:4])}"

@@ -27,6 +27,8 @@ _FORWARDED = re.compile(r'^(?P<name>\w+) = executable\("(?P<module>[\w.]+)"\)', 
 _NAMED_FIRST = {
     "equi-train": (("robot", "--preset", "ship"), ("carflag", "--domain", "carflag-1d")),
 }
+# Targets whose recipe runs a module of ours; ARGS="..." hands the flags over.
+_MAKE = re.compile(r"^([a-z-]+):.*\n\t.*python -m ([\w.]+)", re.MULTILINE)
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -81,21 +83,22 @@ class EntryPoint:
         """What a user types to start it."""
         if self.benchmark:
             return ("equi-bench", self.name)
-        if self.name.startswith("equi-") and self.package in _ON_THE_PATH:
-            return (self.name,)
-        if self.package == "ur_emulator":
+        if self.package == "make":
+            return ("make", self.name)
+        if "-" in self.name and self.package in _ON_THE_PATH:
             return (self.name,)
         return ("ros2", "run", self.package, self.name)
 
 
-_ON_THE_PATH = ("training", "calibration", "equi_core", "models")
+_ON_THE_PATH = ("training", "calibration", "models", "equi_core", "equi_control", "ur_emulator")
 """Packages that setup installs for plain Python too: `source env.sh` finds their commands."""
 
 
 def entry_points() -> list[EntryPoint]:
     """Console commands and benchmarks of all packages."""
     found = []
-    folders = [*sorted((ROOT / "ros2_ws/src").iterdir()), *(ROOT / n for n in _ON_THE_PATH)]
+    others = (ROOT / name for name in ("training", "calibration", "models"))
+    folders = [*sorted((ROOT / "ros2_ws/src").iterdir()), *others]
     for folder in folders:
         if not (folder / "setup.py").is_file():
             continue
@@ -109,6 +112,11 @@ def entry_points() -> list[EntryPoint]:
                 found.append(
                     EntryPoint(folder.name, match["name"], module, function, group == BENCHMARKS)
                 )
+    have = {entry.module for entry in found}
+    recipes = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target, module in _MAKE.findall(recipes):
+        if module not in have and module.startswith("equi_"):
+            found.append(EntryPoint("make", target, module, "main", False))
     return found
 
 
