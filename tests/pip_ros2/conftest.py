@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from pip_ros2_cli.main import main
@@ -148,17 +150,40 @@ def start(
         command.end()
 
 
+Answer = subprocess.CompletedProcess[str]
+
+
+def run_in_process(words: tuple[str, ...], environment: dict[str, str]) -> Answer:
+    """Call the command's entry point here, in another environment; it may use a node of its own.
+
+    Over DDS as in a process of its own, but without a second of starting Python for each.
+    """
+    printed, complaints = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.dict(os.environ, environment),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(complaints),
+    ):
+        try:
+            code: int | str | None = main(words)
+        except SystemExit as exit_request:
+            code = exit_request.code
+    return Answer(words, int(code or 0), printed.getvalue(), complaints.getvalue())
+
+
 @pytest.fixture(scope="session")
-def run_ros2(ros_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `ros2 ...` to its end, as a process.
+def run_ros2(ros_environment: dict[str, str]) -> Callable[..., Answer]:
+    """Run `ros2 ...` to its end.
 
     Discovery takes as long as it takes, so what looks for a node, a topic or a service is given
     all the time there is, unless the test says otherwise.
     """
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
+    def run(*words: str) -> Answer:
+        if words[0] != "run":  # that one becomes the executable
+            return run_in_process(_patiently(words), ros_environment)
         return subprocess.run(
-            [sys.executable, "-m", "pip_ros2_cli.main", *_patiently(words)],
+            [sys.executable, "-m", "pip_ros2_cli.main", *words],
             env=ros_environment,
             capture_output=True,
             text=True,
@@ -169,36 +194,27 @@ def run_ros2(ros_environment: dict[str, str]) -> Callable[..., subprocess.Comple
     return run
 
 
+@pytest.fixture(scope="session")
+def ros2_in() -> Callable[..., Answer]:
+    """Run `ros2 ...` in an environment: `ros2_in(("node", "list"), environment)`."""
+    return run_in_process
+
+
 def _patiently(words: tuple[str, ...]) -> tuple[str, ...]:
     looks = {("param", "get"), ("param", "set"), ("topic", "echo"), ("service", "call")}
     looks |= {("action", "send_goal"), ("param", "list")}
     return (*words, *PATIENTLY) if words[:2] in looks and "--spin-time" not in words else words
 
 
-@pytest.fixture
-def call_ros2(
-    ros_environment: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Call the command's entry point in this process: for what starts no process and no node."""
-    monkeypatch.setenv("AMENT_PREFIX_PATH", ros_environment["AMENT_PREFIX_PATH"])
-
-    def call(*words: str) -> subprocess.CompletedProcess[str]:
-        capsys.readouterr()
-        try:
-            code: int | str | None = main(words)
-        except SystemExit as exit_request:
-            code = exit_request.code
-        captured = capsys.readouterr()
-        return subprocess.CompletedProcess(words, int(code or 0), captured.out, captured.err)
-
-    return call
+@pytest.fixture(scope="session")
+def call_ros2(ros_environment: dict[str, str]) -> Callable[..., Answer]:
+    """Run what looks at no node: without patience."""
+    return lambda *words: run_in_process(words, ros_environment)
 
 
 @pytest.fixture(scope="session")
 def eventually(
-    run_ros2: Callable[..., subprocess.CompletedProcess[str]],
+    run_ros2: Callable[..., Answer],
 ) -> Callable[..., str]:
     """Repeat a listing command until its output satisfies a condition: discovery takes its time."""
 

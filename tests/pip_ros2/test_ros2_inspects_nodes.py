@@ -57,20 +57,9 @@ def machine(background) -> Any:
 
 
 @pytest.fixture(scope="module")
-def ros2(machine, domain_environment) -> Ros2:
+def ros2(machine, domain_environment, ros2_in) -> Ros2:
     """Run `ros2 ...` beside the node until it ends."""
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "pip_ros2_cli.main", *words],
-            env=domain_environment,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
-
-    return run
+    return lambda *words: ros2_in(words, domain_environment)
 
 
 def test_a_lifecycle_node_is_seen_and_led_through_its_states(ros2) -> None:
