@@ -28,6 +28,7 @@ setup(
         "mcap",
         "mcap-ros2-support",
         "numpy",
+        "scipy",
         "rich",
         "safetensors",
         "torch",

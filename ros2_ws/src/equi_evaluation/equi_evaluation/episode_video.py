@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_core.contract import ImageSpec
 from equi_core.video import write_mp4
 from equi_evaluation.recording import read_recording
 
@@ -37,11 +38,16 @@ class EpisodeFrames:
     """Time [ns], image (2, S, S), step index: only those that were acted on."""
     commands: list[tuple[int, Any]]
     executed: list[tuple[int, Any]]
+    beliefs: dict[int, list[tuple[float, float, float]]] = field(default_factory=dict)
+    """By step index: place (x, y) of each object relative to the gripper [m], and how likely the
+    policy takes it for the movable one."""
 
 
 def load_frames(recording: Path) -> EpisodeFrames:
     """Read what is needed from a recording."""
     side, seen, commands, executed = [], {}, [], []
+    gripper_at: dict[tuple[int, int], tuple[int, float, float]] = {}
+    believed: list[Any] = []
     for item in read_recording(recording):
         message = item.message
         if item.topic == SIDE_VIEW_TOPIC:
@@ -53,16 +59,59 @@ def load_frames(recording: Path) -> EpisodeFrames:
                 message.channels, message.height, message.width
             )
             seen[message.sequence] = (item.log_time_ns, image, message.step_index)
+            tcp = getattr(message, "tcp_position", None)
+            if tcp is not None:
+                gripper_at[_stamp(message)] = (message.step_index, tcp.x, tcp.y)
         elif item.topic == "delta_command":
             commands.append((item.log_time_ns, message))
         elif item.topic == "executed_command":
             executed.append((item.log_time_ns, message))
+        elif item.topic == "belief_marker":
+            believed.append(message)
     used = [
         seen[command.observation_sequence]
         for _, command in commands
         if command.observation_sequence in seen
     ]
-    return EpisodeFrames(side, used, commands, executed)
+    return EpisodeFrames(side, used, commands, executed, _beliefs(believed, gripper_at))
+
+
+def _stamp(message: Any) -> tuple[int, int]:
+    return int(message.header.stamp.sec), int(message.header.stamp.nanosec)
+
+
+def _beliefs(
+    messages: list[Any], gripper_at: dict[tuple[int, int], tuple[int, float, float]]
+) -> dict[int, list[tuple[float, float, float]]]:
+    """Recorded markers, each relative to the gripper of the observation that it belongs to."""
+    found: dict[int, list[tuple[float, float, float]]] = {}
+    for message in messages:
+        for marker in message.markers:
+            known = gripper_at.get(_stamp(marker))
+            if known is not None and marker.text:
+                step, x, y = known
+                place = (marker.pose.position.x - x, marker.pose.position.y - y)
+                found.setdefault(step, []).append((*place, float(marker.text)))
+    return found
+
+
+def draw_beliefs(
+    drawn: BgrImage,
+    beliefs: list[tuple[float, float, float]],
+    view_m: float = ImageSpec().view_m,
+) -> BgrImage:
+    """Rings around the objects of an observation: how likely each is taken for the movable one."""
+    size = drawn.shape[0]
+    for x_m, y_m, share in beliefs:
+        # Rows grow with x, columns with y; the gripper is in the middle.
+        at = (int(size * (0.5 + y_m / view_m)), int(size * (0.5 + x_m / view_m)))
+        colour = (60, int(60 + 160 * share), int(60 + 160 * (1.0 - share)))
+        cv2.circle(drawn, at, size // 14, colour, 2, cv2.LINE_AA)
+        text = f"{100 * share:.0f} %"
+        corner = (min(at[0] + size // 14, size - 52), max(at[1] - size // 18, 12))
+        cv2.putText(drawn, text, corner, _FONT, 0.42, (0, 0, 0), 3, cv2.LINE_AA)
+        cv2.putText(drawn, text, corner, _FONT, 0.42, colour, 1, cv2.LINE_AA)
+    return drawn
 
 
 def depth_image(image: NDArray[np.float32], size: int = _PANEL) -> BgrImage:
@@ -124,7 +173,9 @@ def video_frames(frames: EpisodeFrames, title: str) -> list[BgrImage]:
         canvas = np.full((_SIDE[1] + 40, _SIDE[0] + _PANEL, 3), _PAPER, dtype=np.uint8)
         canvas[40:, : _SIDE[0]] = cv2.resize(side, _SIDE)
         if 0 <= step < len(frames.observations):
-            canvas[40 : 40 + _PANEL, _SIDE[0] :] = depth_image(frames.observations[step][1])
+            _, image, index = frames.observations[step]
+            seen = draw_beliefs(depth_image(image), frames.beliefs.get(index, []))
+            canvas[40 : 40 + _PANEL, _SIDE[0] :] = seen
             command = frames.commands[step][1]
             done = next(
                 (
@@ -160,7 +211,8 @@ def filmstrip(frames: EpisodeFrames, most: int = 8) -> BgrImage | None:
     columns = []
     for step in chosen:
         time_ns, image, index = frames.observations[step]
-        parts = [cv2.copyMakeBorder(depth_image(image, 200), 2, 2, 2, 2, 0, value=_PAPER)]
+        seen = draw_beliefs(depth_image(image, 200), frames.beliefs.get(index, []))
+        parts = [cv2.copyMakeBorder(seen, 2, 2, 2, 2, 0, value=_PAPER)]
         if frames.side_views:
             nearest = min(frames.side_views, key=lambda item: abs(item[0] - time_ns))[1]
             crop = nearest[90:400, 150:560] if nearest.shape[:2] == (480, 640) else nearest

@@ -33,6 +33,7 @@ from equi_interfaces.srv import ResetEpisode
 from equi_policy.errors import WeightsError
 from equi_policy.latency import LatencyTracker
 from equi_policy.messages import executed_step, received_observation
+from equi_policy.ros_belief import BeliefPublisher
 from equi_policy.ros_episode_server import EpisodeServer
 from equi_policy.session import (
     EXPECTED_REFUSALS,
@@ -83,6 +84,7 @@ class PolicyNode(ManagedNode):
         self._refusals: Counter[str] = Counter()
         self._last_step_at_s: float | None = None
         self._connect()
+        self._belief = BeliefPublisher(self)
         self.episodes = EpisodeServer(self)
 
     # Lifecycle ---------------------------------------------------------------------------------
@@ -93,6 +95,7 @@ class PolicyNode(ManagedNode):
         self.session = PolicySession(self.policy, read_settings(self, SessionLimits()))
         self.latency = LatencyTracker()
         contract = self.policy.contract
+        self._belief.load(Path(str(self.get_parameter("model").value)), contract)
         self.diagnostics.hardware_id = contract.task
         self.get_logger().info(
             f"ready: task {contract.task}, group {contract.group}, "
@@ -191,6 +194,7 @@ class PolicyNode(ManagedNode):
         self._last_step_at_s = sent_s
         self._last_act = answer
         self.last_activity_s = time.monotonic()
+        self._belief.publish(self.session.state, message)
 
     def _on_executed(self, message: ExecutedCommand) -> None:
         if not self.is_active:

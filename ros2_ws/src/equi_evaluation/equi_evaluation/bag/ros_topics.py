@@ -29,6 +29,7 @@ from rclpy.qos import (
 from sensor_msgs.msg import CameraInfo, Image, JointState, PointCloud2
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import MarkerArray
 
 from equi_evaluation.bag.metadata import UNLIMITED_NS, OfferedQos
 from equi_ros import qos
@@ -67,6 +68,7 @@ ALWAYS = (
     RecordedTopic("safety_status", SafetyStatus, qos.LATCHED, latched=1),
     RecordedTopic("perception_status", PerceptionStatus, qos.LATCHED, latched=1),
     RecordedTopic("diagnostics", DiagnosticArray, qos.RECORDED),
+    RecordedTopic("belief_marker", MarkerArray, qos.RECORDED),
 )
 
 
