@@ -132,3 +132,46 @@ def test_decelerating_at_rest_changes_nothing() -> None:
 def test_a_tool_that_is_tilted_too_far_is_not_taken_over() -> None:
     with pytest.raises(TakeOverError, match="straight down"):
         taken_over(tilt_rad=0.25)
+
+
+@pytest.mark.parametrize(
+    ("step_m", "fastest_m_s"),
+    [
+        ((0.05, 0.0, 0.0), 0.06),
+        ((0.0, 0.0, -0.05), 0.06),
+        ((0.0, 0.0, 0.05), 0.08),
+    ],
+)
+def test_a_step_is_no_faster_than_contact_can_be_noticed(
+    step_m: tuple[float, float, float], fastest_m_s: float
+) -> None:
+    """Low: near surfaces, unless it leads up. On the old code it led up at 0.25 m/s."""
+    assert fastest_of(taken_over(0.0), step_m) == pytest.approx(fastest_m_s, rel=0.04)
+
+
+@pytest.mark.parametrize("step_m", [(0.05, 0.0, 0.0), (0.05, -0.05, 0.05), (0.0, 0.0, -0.04)])
+def test_a_step_high_up_may_meet_something_as_well(step_m: tuple[float, float, float]) -> None:
+    """On the old code 0.2 m/s, which a stiff arm cannot stop from within millimetres."""
+    high = taken_over(0.0)
+    fastest_of(high, (0.0, 0.0, 0.05))
+    assert fastest_of(high, step_m) == pytest.approx(0.08, rel=0.04)
+
+
+def test_a_way_longer_than_a_step_high_up_is_fast() -> None:
+    high = taken_over(0.0)
+    fastest_of(high, (0.0, 0.0, 0.05))
+    assert fastest_of(high, (-0.15, 0.1, 0.0)) == pytest.approx(0.25, rel=0.04)
+
+
+def fastest_of(streamer: Streamer, step_m: tuple[float, float, float]) -> float:
+    """Largest commanded speed [m/s] on the way of a step."""
+    target = streamer.commanded + np.array([*step_m, 0.0])
+    streamer.set_target(target)
+    fastest_m_s, before = 0.0, streamer.commanded
+    for _ in range(2000):
+        streamer.advance()
+        moved_m = float(np.linalg.norm(streamer.commanded[:3] - before[:3]))
+        fastest_m_s, before = max(fastest_m_s, moved_m / PERIOD_S), streamer.commanded
+        if streamer.finished:
+            return fastest_m_s
+    raise AssertionError("never arrived")

@@ -29,13 +29,16 @@ class ServoConfig:
     """Estimated force at the TCP, beyond that at the step's start, that counts as contact [N]."""
     contact_force_rate_n_s: float = setting(500.0, low=10.0, high=100000.0)
     """Two thirds of that force count as contact if they grow faster than this [N/s]."""
-    contact_deceleration_m_s2: float = setting(5.0, low=0.5, high=20.0)
-    """With which the controller brakes the arm on contact [m/s2]."""
+    contact_deceleration_m_s2: float = setting(10.0, low=0.5, high=20.0)
+    """With which the controller brakes the arm on contact [m/s2]; 10 is servoStop's own default."""
     near_surface_height_m: float = setting(0.15, low=0.0, high=1.0)
     """Steps that end or begin below this height above the table may meet something rigid [m]."""
     near_surface_speed_m_s: float = setting(0.06, low=0.005, high=0.25)
     """Their speed, unless they lead up [m/s]: a stiff arm must notice contact within a millimetre
     or two."""
+    step_speed_m_s: float = setting(0.08, low=0.005, high=0.25)
+    """Speed of all other steps [m/s]: contact that nobody expects must not be a protective stop
+    either. Only ways longer than a step, as the way home, are faster, above that height."""
     max_tilt_rad: float = setting(0.2, low=0.0, high=0.6)
     """A tool tilted further than this from straight down is not taken over [rad]."""
     joint_margin_rad: float = setting(0.35, low=0.0, high=1.5)

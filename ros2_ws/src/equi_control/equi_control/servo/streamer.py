@@ -93,7 +93,7 @@ class Streamer:
         self._from = self.commanded.copy()
         pose = np.asarray(target, dtype=np.float64)
         self._to = pose
-        self._cap_share = self._share_near_surfaces(pose)
+        self._cap_share = self._share_for_contact(pose)
         self.trajectory.set_speed_share(self._cap_share * self._speed_share)
         self.trajectory.retarget(pose)
 
@@ -105,14 +105,20 @@ class Streamer:
         self._speed_share = share
         self.trajectory.set_speed_share(self._cap_share * share)
 
-    def _share_near_surfaces(self, target: FloatArray) -> float:
-        """Share of the speed cap for a way that may end at something rigid."""
+    def _share_for_contact(self, target: FloatArray) -> float:
+        """Share of the speed cap for a way on which the arm may meet something rigid."""
         config = self._config
         way = target[:3] - self.commanded[:3]
-        leads_up = way[2] > 0.7 * float(np.linalg.norm(way))
-        if leads_up or min(target[2], self.commanded[2]) > config.near_surface_height_m:
+        length = float(np.linalg.norm(way))
+        leads_up = way[2] > 0.7 * length
+        low = min(target[2], self.commanded[2]) <= config.near_surface_height_m
+        if low and not leads_up:
+            speed_m_s = config.near_surface_speed_m_s
+        elif length <= math.sqrt(3.0) * self._limits.max_step_m + 1e-6:
+            speed_m_s = config.step_speed_m_s
+        else:
             return 1.0
-        return min(1.0, config.near_surface_speed_m_s / self._limits.max_speed_m_s)
+        return min(1.0, speed_m_s / self._limits.max_speed_m_s)
 
     def decelerate(self) -> None:
         """Stop on the way, within the caps, uprighting included; the next target ends that."""

@@ -2,9 +2,9 @@
 """`equi-contact`: full policy steps into something rigid, on a stiff arm; what it costs.
 
 Each trial puts a block of steel somewhere in the workspace and commands steps of 50 mm towards it,
-as the policy does, until contact is noticed: from above, from the side, at any height below
-`near_surface_height_m`, from any distance. A protective stop is a failure. Force and lag are those
-of the emulated arm itself.
+as the policy does, until contact is noticed: from above, from the side, from below, at any height
+and from any distance. A protective stop is a failure. Force and lag are those of the emulated arm
+itself.
 """
 
 from __future__ import annotations
@@ -23,12 +23,18 @@ from rich.table import Table
 
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import Outcome
+from equi_control.servo.config import ServoConfig
+from equi_system_tests.faults.recording import travel_after
 from equi_system_tests.faults.rig import Rig, RigError
 from ur_emulator.profile import STRICT
 
 STEP_M = 0.05
 _MOST_STEPS = 3
+# Half of the approaches lead down, as most of a policy's do.
+_DIRECTIONS = [(0, 0, -1)] * 5 + [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1)]
 _BLOCK_M = 0.3
+# Held back by this much the tool touches something; free motion is far below it.
+_TOUCHED_M = 2e-4
 # The real cell's smoothing of servoL: softer, so the arm answers later (launch/cells/lab.yaml).
 LAB_LINK = {"lookahead_s": 0.1, "gain": 300.0}
 
@@ -50,19 +56,33 @@ class ContactTrial:
     """Of the measured TCP behind the controller's own target."""
     speed_mm_s: float
     """Fastest of the arm on its way."""
+    travel_mm: float
+    """Way of the TCP from the first touch to standstill, back-off included."""
+    standstill_s: float
+    """Time from the first touch to standstill."""
 
 
-def run_trial(rig: Rig, rng: np.random.Generator) -> ContactTrial:
-    """Approach one surface from a random place; the arm is at home before and after."""
-    direction = np.array([(0, 0, -1), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)])[
-        rng.integers(0, 5) if rng.random() < 0.5 else 0
-    ].astype(np.float64)
+def run_trial(
+    rig: Rig, rng: np.random.Generator, towards: tuple[int, int, int] | None = None
+) -> ContactTrial:
+    """Approach one surface from a random place; the arm is at home before and after.
+
+    Args:
+        rig: a robot at home, in an episode.
+        rng: of place, distance and direction.
+        towards: the direction, if it is not to be random.
+    """
+    drawn = _DIRECTIONS[rng.integers(0, len(_DIRECTIONS))]
+    direction = np.array(towards or drawn, dtype=np.float64)
     gap_m = float(rng.uniform(0.001, 0.045))
-    down = bool(direction[2])
-    start = np.array([*rng.uniform((0.4, -0.1), (0.6, 0.1)), 0.0])
-    # Everything that a task puts on the table is lower than this; above it the arm may be fast.
-    highest_m = rig.config.servo.near_surface_height_m
-    start[2] = rng.uniform(0.07, highest_m + gap_m) if down else rng.uniform(0.02, highest_m)
+    box = rig.config.servo.limits.workspace
+    # The whole way into the surface is inside the box, so that nothing but contact ends it.
+    low_m, high_m = box.z_min_m + 0.01, box.z_max_m
+    if direction[2] < 0:
+        low_m += STEP_M + gap_m
+    elif direction[2] > 0:
+        high_m -= STEP_M + gap_m
+    start = np.array([*rng.uniform((0.4, -0.1), (0.6, 0.1)), rng.uniform(low_m, high_m)])
     _go_to(rig, start)
     surface_m = rig.measured_m() + gap_m * direction
     centre = surface_m + direction * _BLOCK_M / 2
@@ -82,11 +102,13 @@ def run_trial(rig: Rig, rng: np.random.Generator) -> ContactTrial:
         )
         if noticed or rig.driver.fault is not None:
             break
-    force_n, lag_mm, speed_mm_s = _felt(rig.recorded())
+    rows = rig.recorded()
+    force_n, lag_mm, speed_mm_s, touched_s = _felt(rows)
+    travel = travel_after(rows, touched_s)
     rig.emulator.api.request("clear_obstacles")
     stopped = rig.driver.fault is not None and rig.driver.fault.code is FaultCode.PROTECTIVE_STOP
     return ContactTrial(
-        "down" if down else "sideways",
+        {-1: "down", 0: "sideways", 1: "up"}[round(direction[2])],
         float(surface_m[2]),
         gap_m * 1e3,
         noticed,
@@ -94,15 +116,27 @@ def run_trial(rig: Rig, rng: np.random.Generator) -> ContactTrial:
         force_n,
         lag_mm,
         speed_mm_s,
+        travel.distance_mm,
+        travel.standstill_s,
     )
 
 
-def run_trials(count: int, seed: int = 1, profile: str = "strict") -> list[ContactTrial]:
-    """Several approaches with one driver; after a protective stop, the operator resets it."""
+def run_trials(
+    count: int, seed: int = 1, profile: str = "strict", **servo: float
+) -> list[ContactTrial]:
+    """Several approaches with one driver; after a protective stop, the operator resets it.
+
+    Args:
+        count: how many.
+        seed: of the places and directions.
+        profile: of the emulator.
+        **servo: fields of ServoConfig that differ from its defaults.
+    """
     rng = np.random.default_rng(seed)
     trials = []
     # A busy computer is no reason to stop here; contact is judged by the arm alone.
-    with Rig.patient(profile=profile, link=LAB_LINK) as rig:
+    settings = {"step_speed_m_s": ServoConfig.step_speed_m_s, **servo}
+    with Rig.patient(profile=profile, link=LAB_LINK, **settings) as rig:
         rig.take_over()
         for number in range(count):
             rig.begin_episode(f"trial {number}")
@@ -135,18 +169,23 @@ def _recover(rig: Rig) -> None:
     rig.until(lambda: rig.driver.state is DriverState.HOLD, "the driver holds the arm again")
 
 
-def _felt(rows: NDArray[np.void]) -> tuple[float, float, float]:
-    """Largest force [N], lag [mm] and speed [mm/s] of a recording of the strict arm."""
+def _felt(rows: NDArray[np.void]) -> tuple[float, float, float, float]:
+    """Largest force [N], lag [mm], speed [mm/s] of a recording of the strict arm; first touch [s].
+
+    The touch is on the monotonic clock; without one, the end of the recording.
+    """
     target_m, actual_m = rows["target_tcp"][:, :3], rows["actual_tcp"][:, :3]
     lag_mm = 1e3 * float(np.linalg.norm(target_m - actual_m, axis=1).max())
     period_s = float(np.median(np.diff(rows["timestamp_s"])))
     share = 1.0 - np.exp(-period_s / STRICT.joint_lag_s)
-    free_m, pressed_m = actual_m[0].copy(), 0.0
-    for target, actual in zip(target_m, actual_m, strict=True):
+    free_m, pressed_m = actual_m[0].copy(), np.zeros(len(rows))
+    for row, (target, actual) in enumerate(zip(target_m, actual_m, strict=True)):
         free_m = free_m + share * (target - free_m)
-        pressed_m = max(pressed_m, float(np.linalg.norm(free_m - actual)))
+        pressed_m[row] = np.linalg.norm(free_m - actual)
     speed = 1e3 * float(np.linalg.norm(rows["actual_speed"][:, :3], axis=1).max())
-    return STRICT.arm_stiffness_n_m * pressed_m, lag_mm, speed
+    touching = np.flatnonzero(pressed_m > _TOUCHED_M)
+    touched_s = float(rows["monotonic_s"][touching[0] if len(touching) else -2])
+    return STRICT.arm_stiffness_n_m * float(pressed_m.max()), lag_mm, speed, touched_s
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,7 +208,7 @@ def _table(trials: Sequence[ContactTrial]) -> Table:
     table = Table(title="steps of 50 mm into something rigid, strict emulator")
     for heading in ("approach", "trials", "noticed", "protective stops", "N", "lag mm", "mm/s"):
         table.add_column(heading)
-    for direction in ("down", "sideways"):
+    for direction in ("down", "sideways", "up"):
         chosen = [trial for trial in trials if trial.direction == direction]
         if chosen:
             table.add_row(

@@ -19,11 +19,12 @@ from equi_control.driver.config import DriverConfig
 from equi_control.driver.driver import Driver
 from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import Outcome
+from equi_control.servo.config import ServoConfig
 from equi_control.servo.shared_state import Phase
 from equi_core.cell_geometry import CellGeometry
 from equi_core.geometry import invert, top_down_pose
 from equi_core.motion.ur5_kinematics import HOME_RAD, inverse, inverse_near
-from equi_system_tests.faults.contact_trials import run_trial
+from equi_system_tests.faults.contact_trials import LAB_LINK, run_trial
 from equi_system_tests.faults.fault_case import FaultCase, FaultResult, Robot, on_a_rig, repeatable
 from equi_system_tests.faults.recording import Travel, travel_after
 from equi_system_tests.faults.rig import Rig
@@ -208,17 +209,20 @@ def _late_gripper(robot: Robot) -> FaultResult:
     )  # fmt: skip
 
 
-def _contact(rig: Rig) -> FaultResult:
-    rng = np.random.default_rng(3)
-    trial = run_trial(rig, rng)
+def _contact(robot: Robot) -> FaultResult:
+    """A step of 50 mm down into something rigid, at the driver's own speeds and the lab's link."""
+    speed = ServoConfig.step_speed_m_s
+    with Rig(arm=robot.arm, profile=robot.profile, link=LAB_LINK, step_speed_m_s=speed) as rig:
+        rig.take_over()
+        trial = run_trial(rig, np.random.default_rng(3), towards=(0, 0, -1))
     observed = (
         f"{'noticed' if trial.noticed else 'NOT noticed'}, {trial.largest_force_n:.0f} N, "
         f"lag {trial.largest_lag_mm:.1f} mm"
     )
     passed = trial.noticed and not trial.protective_stop
-    travel = Travel(trial.largest_lag_mm, 0.0, trial.speed_mm_s)
+    travel = Travel(trial.travel_mm, trial.standstill_s, trial.speed_mm_s)
     return FaultResult(
-        "50 mm into something rigid", "noticed, no protective stop", observed, travel, None, passed
+        "table contact at full speed", "noticed, no protective stop", observed, travel, None, passed
     )
 
 
@@ -231,5 +235,5 @@ OPERATOR_CASES: tuple[FaultCase, ...] = (
     _refused_take_over("wrong branch", _place(_wrong_branch_joints), "wrong_branch"),
     _refused_take_over("wrong model", lambda rig: None, "wrong_model", robot_model="ur10"),
     repeatable("gripper without power at take-over", _late_gripper, strict_only=True),
-    on_a_rig("50 mm into something rigid", _contact, strict_only=True),
+    repeatable("table contact at full speed", _contact, strict_only=True),
 )

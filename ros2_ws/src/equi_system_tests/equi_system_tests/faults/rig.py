@@ -26,6 +26,7 @@ from ur_emulator.constants import Ports
 from ur_emulator.launching import EmulatorProcess
 
 EPISODE = "fault injection"
+FASTEST_STEP_M_S = 0.25
 _FAST_M_S = 0.15
 _PATIENCE_S = 90.0
 _QUIET_S = 0.4
@@ -92,12 +93,13 @@ class Rig:
             behaviours: single behaviours of the emulator that differ from the profile.
             link: fields of LinkConfig.
             driver: fields of DriverConfig.
-            **servo: fields of ServoConfig.
+            **servo: fields of ServoConfig. Steps are as fast as its limits allow if nothing else
+                is said: the worst case of every fault.
         """
         self.emulator = EmulatorProcess(
             arm=arm, model=model, profile=profile, behaviours=behaviours or {}
         )
-        self._servo_settings = servo
+        self._servo_settings = {"step_speed_m_s": FASTEST_STEP_M_S, **servo}
         self._link_settings = {"robot_model": model, **(link or {})}
         self._driver_settings = {"connect_timeout_s": _PATIENCE_S, **(driver or {})}
         self.driver: Driver
