@@ -11,6 +11,8 @@ ARGS ?=
 CLUSTER ?=
 # 1: also what builds the documentation site (requirements/docs.txt).
 DOCS ?=
+# 1: also the operator's console in the browser (requirements/console.txt).
+CONSOLE ?=
 TASK ?= block_picking
 EQUI_FUZZ_CASES ?= 10000
 
@@ -20,7 +22,7 @@ IN_ENV := . ./env.sh &&
 # Folders that hold Python packages of ours, and the packages in them.
 BASES := $(wildcard requirements tests/fixtures training calibration ros2_ws/pip_ros2/src ros2_ws/src/* tests/fixtures/*)
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /*/__init__.py,$(BASES))))
-LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt cluster.txt docs.txt
+LISTS := build.txt core.txt robot.txt training.txt dev.txt colcon.txt ros.txt cluster.txt docs.txt console.txt
 # Found as plain modules: a test folder is no package, and fixtures are imported by their own names.
 TESTS = $(shell find tests -name '*.py' -not -path 'tests/fixtures/*/*' -not -name '*.launch.py')
 EMPTY :=
@@ -31,17 +33,17 @@ SPACE := $(EMPTY) $(EMPTY)
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
-	@echo 'Options: PROFILE=robot (no training, for the robot PC), PYTHON=python3.11, CLUSTER=1 (Ray and SLURM too), DOCS=1 (documentation tools too), ARGS="..." (more arguments)'
+	@echo 'Options: PROFILE=robot (no training, for the robot PC), PYTHON=python3.11, CLUSTER=1 (Ray and SLURM too), DOCS=1 (documentation tools too), CONSOLE=1 (console in the browser too), ARGS="..." (more arguments)'
 
 setup: ## install everything and build the workspace; a second time does nothing
-	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster) $(if $(DOCS),--docs)
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster) $(if $(DOCS),--docs) $(if $(CONSOLE),--console)
 
 # What the other targets ask for: as setup, but silent if there is nothing to do.
 ready:
-	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster) $(if $(DOCS),--docs) --quiet
+	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --profile '$(PROFILE)' $(if $(CLUSTER),--cluster) $(if $(DOCS),--docs) $(if $(CONSOLE),--console) --quiet
 
-demo: ready ## watch a policy at work in the simulated cell (TASK=drawer_opening for another task)
-	@$(IN_ENV) python -m equi_evaluation.demo --task $(TASK) $(ARGS)
+demo: ready ## watch a policy at work in the simulated cell (TASK=drawer_opening for another task, CONSOLE=1 in the browser)
+	@$(IN_ENV) python -m equi_evaluation.demo --task $(TASK) $(if $(CONSOLE),--console) $(ARGS)
 
 test: ready ## run the tests (ARGS="-k name" for some of them)
 	@$(IN_ENV) pytest -m 'not slow and not fuzz and not hardware' $(ARGS)

@@ -23,11 +23,13 @@ PINS = {
     "ros": "ROS 2 Jazzy wheels",
     "cluster": "packages for clusters (Ray, SLURM)",
     "docs": "packages for the documentation site",
+    "console": "packages for the operator's console in the browser",
 }
 # Lists that are installed when they are asked for; from then on they follow the lock.
 EXTRAS = {
     "cluster": "also Ray and SLURM (cluster.txt)",
     "docs": "also what builds the documentation site (docs.txt)",
+    "console": "also the operator's console in the browser (console.txt)",
 }
 
 

@@ -181,18 +181,18 @@ def steps_of(layout: Layout, ros_prefix: Path | None) -> set[str]:
     return {step.name for step in steps.plan(context)}
 
 
-@pytest.mark.parametrize("name", ["cluster", "docs"])
+@pytest.mark.parametrize("name", ["cluster", "docs", "console"])
 def test_an_extra_stays_once_it_was_asked_for(tmp_path: Path, name: str) -> None:
     layout = Layout(tmp_path)
-    assert not {"cluster", "docs"} & steps_of(layout, None)
+    assert not {"cluster", "docs", "console"} & steps_of(layout, None)
     context = steps.Context(
         layout, Profile.FULL, None, {}, Path(sys.executable), False, frozenset({name})
     )
-    assert {"cluster", "docs"} & {step.name for step in steps.plan(context)} == {name}
+    assert {"cluster", "docs", "console"} & {step.name for step in steps.plan(context)} == {name}
     layout.stamps.mkdir(parents=True)
     (layout.stamps / f"{name}.json").touch()
     layout.requirements.unlink()
-    assert {"cluster", "docs"} & steps_of(layout, None) == {name}
+    assert {"cluster", "docs", "console"} & steps_of(layout, None) == {name}
 
 
 def test_a_sourced_jazzy_is_used_and_nothing_is_installed_in_its_place(tmp_path: Path) -> None:
