@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -233,3 +234,19 @@ def test_the_payload_and_the_rate_are_set_and_read(
 ) -> None:
     assert emulator.api.status()["payload_kg"] == pytest.approx(0.95)
     assert link.rate_hz == 125.0
+
+
+def test_stopping_ends_a_program_that_a_protective_stop_has_paused() -> None:
+    """On the old code it stayed, and play on the pendant resumed it towards the old pose."""
+    with EmulatorProcess(profile="strict") as robot, RtdeLink(LinkConfig(robot.address)) as link:
+        robot.api.request("protective_stop")
+        wait_for_runtime_state(robot, "PAUSED")
+        link.stop()
+        wait_for_runtime_state(robot, "STOPPED")
+
+
+def wait_for_runtime_state(robot: EmulatorProcess, wanted: str) -> None:
+    deadline_s = time.monotonic() + 20.0
+    while robot.api.status()["runtime_state"] != wanted:
+        assert time.monotonic() < deadline_s, f"never {wanted}"
+        time.sleep(0.02)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the servo loop ends: a driver that hangs, an abort, an orderly end. The arm stops first."""
+"""The servo loop on a robot that obeys at once: how it ends, and how it follows the slider."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ class StandInLink:
 
     rate_hz = 125.0
 
+    slider = 1.0
+
     def __init__(self, in_cycle: Callable[[int], None]) -> None:
         self._in_cycle = in_cycle
         self._time_s = 0.0
         self._cycles = itertools.count()
         self.pose = POSE.copy()
+        self.fastest_m_s = 0.0
         self.log: list[str] = []
 
     def open(self) -> None:
@@ -66,12 +69,15 @@ class StandInLink:
             robot_mode=7,
             safety_mode=1,
             safety_bits=1,
+            speed_slider=self.slider,
         )
 
     def arm_watchdog(self) -> None:
         self.log.append("watchdog")
 
     def servo(self, base_link_from_tcp: Any, period_s: float) -> bool:
+        moved_m = float(np.linalg.norm(base_link_from_tcp[:3, 3] - self.pose[:3, 3]))
+        self.fastest_m_s = max(self.fastest_m_s, moved_m / period_s)
         self.pose = np.array(base_link_from_tcp)
         self.log.append("servo")
         return True
@@ -147,3 +153,19 @@ def test_an_abort_ends_the_stream_at_once_and_an_orderly_end_brakes_along_its_wa
     assert least <= after <= most
     assert last.phase is Phase.ENDED
     assert last.message == ("too fast" if command == "abort" else "asked to end")
+
+
+@pytest.mark.parametrize("slider", [1.0, 0.2])
+def test_poses_are_streamed_as_slowly_as_the_slider_lets_the_arm_move(slider: float) -> None:
+    """On the old code the stream knew no slider and ran ahead of the arm."""
+
+    def in_cycle(cycle: int, sender: Any, heartbeat: Heartbeat, link: StandInLink) -> None:
+        heartbeat.beat()
+        link.slider = slider
+        if cycle == 5:
+            sender.send(("target", 1, [0.5, 0.05, 0.2, 0.0]))
+        if cycle == 100:
+            sender.send(("abort", "seen enough"))
+
+    link, _, _ = run(in_cycle)
+    assert link.fastest_m_s == pytest.approx(slider * CONFIG.step_speed_m_s, rel=0.05)
