@@ -30,6 +30,8 @@ _QUIET = (120, 127, 138)
 _PAPER = (255, 255, 255)
 _YES = (28, 128, 84)
 _NO = (196, 106, 44)
+_WORDS_HEIGHT_PX = 104
+"""What `_write` needs: a heading and four lines."""
 # Depth from 0 (the fingers) to the table: dark to light.
 _DEPTH_STOPS = np.array(
     [(23, 26, 48), (52, 58, 110), (64, 122, 152), (122, 190, 172), (226, 236, 212)],
@@ -128,7 +130,7 @@ def _cell(frame: Frame, contract: PolicyContract, width: int) -> RgbImage:
     view = Image.fromarray(frame.side_view).resize(
         (width, width * 3 // 4), Image.Resampling.LANCZOS
     )
-    below = 116
+    below = _WORDS_HEIGHT_PX + 12
     cell = Image.new("RGB", (width, view.height + below + 8), _PAPER)
     cell.paste(view, (0, 0))
     cell.paste(Image.fromarray(depth_image(frame.observation, below)), (0, view.height + 8))
@@ -139,7 +141,7 @@ def _cell(frame: Frame, contract: PolicyContract, width: int) -> RgbImage:
 def _wide(frame: Frame, contract: PolicyContract) -> RgbImage:
     """Side view on the left, observation on the right, words below the observation."""
     height, width = frame.side_view.shape[:2]
-    square = height - 96
+    square = height - _WORDS_HEIGHT_PX - 6
     image = Image.new("RGB", (width + square + 10, height), _PAPER)
     image.paste(Image.fromarray(frame.side_view), (0, 0))
     image.paste(Image.fromarray(depth_image(frame.observation, square)), (width + 10, 0))
