@@ -25,6 +25,7 @@ _LOOSENED = (
     ("servo.contact_force_rate_n_s", True),
     ("servo.near_surface_speed_m_s", True),
     ("servo.near_surface_height_m", False),
+    ("servo.step_speed_m_s", True),
     ("servo.max_tilt_rad", True),
     ("servo.joint_margin_rad", False),
     ("limits.max_speed_m_s", True),
