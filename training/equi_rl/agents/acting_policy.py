@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from equi_rl.data.augmentation import centre_crop
+from equi_rl.data.device import HOST
 from equi_rl.nets import dense
 from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.distributions import sample, squash
@@ -28,16 +29,28 @@ class ActingPolicy:
         self.config = config
         self._weights = weights
 
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self._weights.mean.weight.device
+
+    def to(self, device: torch.device) -> ActingPolicy:
+        """The same policy on a device. One frame at a time, the host is usually the fastest."""
+        return ActingPolicy(
+            self.config, dense.map_tensors(self._weights, lambda tensor: tensor.to(device))
+        )
+
     @classmethod
     def of(cls, actor: Actor) -> ActingPolicy:
         """Snapshot of an actor as it is now."""
         with torch.no_grad():
             weights = dense.map_tensors(actor.dense(), torch.clone)
-        return cls(actor.config, weights)
+        return cls(actor.config, weights).to(HOST)  # players may be on other machines
 
     def start(self, seed: int) -> LstmState:
         """State at the start of an episode; `seed` draws it where the network starts at random."""
-        return initial_state(self.config, 1, torch.Generator().manual_seed(seed))
+        generator = torch.Generator().manual_seed(seed)
+        return initial_state(self.config, 1, generator, self.device)
 
     def act(
         self,
@@ -58,12 +71,13 @@ class ActingPolicy:
             policy vector (5,) and the state after this step.
         """
         with torch.inference_mode():
-            image = torch.from_numpy(np.ascontiguousarray(observation))[None]
+            image = torch.from_numpy(np.ascontiguousarray(observation))[None].to(self.device)
             # Agents trained on random windows of larger images act on the middle one.
             image = centre_crop(image[0], self.config.observation_size)[None]
             frames = dense.prepare_observation(self.config, image)
             features = dense.encode(self.config, self._weights.history.encoder, frames)
             previous = torch.from_numpy(np.asarray(previous_action, dtype=np.float32))[None]
+            previous = previous.to(self.device)
             history, state = dense.run_history(
                 self.config, self._weights.history, features, previous, _ONE_EPISODE, state
             )
@@ -72,5 +86,5 @@ class ActingPolicy:
                 action = squash(mean, self.config.squash)
             else:
                 noise = torch.from_numpy(rng.standard_normal(mean.shape).astype(np.float32))
-                action, _ = sample(mean, log_std, noise, self.config.squash)
-        return action[0].numpy(), state
+                action, _ = sample(mean, log_std, noise.to(self.device), self.config.squash)
+        return action[0].cpu().numpy(), state

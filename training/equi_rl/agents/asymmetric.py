@@ -37,6 +37,7 @@ from equi_rl.agents.returns import lambda_returns
 from equi_rl.agents.sampled_improvement import SampledImprovement
 from equi_rl.agents.state_critic import StateCritic, rotate_horizontally
 from equi_rl.agents.state_replay import StateBatch
+from equi_rl.data.device import normal_like, permutation_like
 from equi_rl.data.episode_batch import BatchError, EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.distributions import squash
@@ -112,7 +113,7 @@ class AsymmetricUpdate:
         rows = layout.frame_of_step
         frames = dense.prepare_depth(config, batch.depth_m, batch.holding)
         features = dense.encode(
-            config, weights.history.encoder, frames, rows, dtype=dense.convolution_dtype()
+            config, weights.history.encoder, frames, rows, dense.convolution_dtype(rows.device)
         )
         previous = layout.previous_actions(batch.executed_actions)[rows]
         history, _ = dense.run_history(
@@ -150,8 +151,8 @@ class AsymmetricUpdate:
     def targets(self, batch: StateBatch) -> Tensor:
         """y_t for every transition (D,)."""
         settings, layout = self.settings, batch.layout
-        noise = settings.target_noise_std * torch.randn(batch.policy_actions.shape)
-        pair = torch.randperm(settings.heads)[:2]
+        noise = settings.target_noise_std * normal_like(batch.policy_actions)
+        pair = permutation_like(batch.states, settings.heads)[:2]
         actions = batch.policy_actions + noise
         values = self.target(batch.states, actions[None])[pair, 0].amin(dim=0)
         ended = layout.is_last_step
@@ -234,6 +235,7 @@ def required_states(batch: EpisodeBatch) -> tuple[Tensor, Tensor]:
 
 def _next_step(layout: EpisodeLayout) -> Tensor:
     """(D,) the transition that follows each; of the last of an episode, any."""
-    step_of_frame = torch.zeros(layout.n_frames, dtype=torch.int64)
-    step_of_frame[layout.frame_of_step] = torch.arange(layout.n_steps)
+    frames = layout.frame_of_step
+    step_of_frame = frames.new_zeros(layout.n_frames)
+    step_of_frame[frames] = torch.arange(layout.n_steps, device=frames.device)
     return step_of_frame[layout.next_frame_of_step]

@@ -57,6 +57,7 @@ class AsymmetricLearner(Learner):
         self.actor = copy.deepcopy(actor)
         self._trained = actor
         critic = StateCritic(state_size, settings.heads, settings.width)
+        critic.to(next(actor.parameters()).device)
         self._update = AsymmetricUpdate(actor, critic, settings, planned_updates)
         self._pretraining = ImitationUpdate(actor, imitation, imitation.updates)
         self._recent_episodes = recent_episodes
@@ -89,12 +90,13 @@ class AsymmetricLearner(Learner):
 
     def _critic_batch(self, states: StateReplay) -> StateBatch:
         settings = self._update.settings
-        return states.sample(
+        drawn = states.sample(
             settings.critic_batch_episodes,
             settings.critic_demonstrations_per_batch,
             settings.critic_recent_per_batch,
             self._recent_episodes,
         )
+        return drawn.to(next(self._trained.parameters()).device)
 
     def _required_states(self) -> StateReplay:
         if self._states is None:

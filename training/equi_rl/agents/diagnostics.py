@@ -27,7 +27,7 @@ def critic_diagnostics(
         policy_values: (D,) of the policy's mean action after the same histories.
         discount: gamma.
     """
-    shown = torch.zeros(len(values), dtype=torch.bool)
+    shown = torch.zeros_like(values, dtype=torch.bool)
     if batch.is_demonstration is not None:
         shown = batch.is_demonstration
     succeeded = succeeded_steps(batch)
@@ -53,7 +53,7 @@ def rank_correlation(one: Tensor, two: Tensor) -> float | None:
     """Spearman's rank correlation; None where either is constant."""
     if len(one) < 2 or bool((one == one[0]).all()) or bool((two == two[0]).all()):
         return None
-    return float(spearmanr(one.numpy(), two.numpy()).statistic)
+    return float(spearmanr(one.cpu().numpy(), two.cpu().numpy()).statistic)
 
 
 def saturated_share(actions: Tensor) -> float:
@@ -65,7 +65,7 @@ def succeeded_steps(batch: EpisodeBatch) -> Tensor:
     """(D,) whether the step belongs to an episode that ended with a reward."""
     layout = batch.layout
     won = (batch.rewards > 0) & (batch.terminated > 0)
-    by_episode = torch.zeros(len(layout.order), dtype=torch.bool)
+    by_episode = torch.zeros_like(layout.order, dtype=torch.bool)
     by_episode[layout.step_episode[won]] = True
     return by_episode[layout.step_episode]
 

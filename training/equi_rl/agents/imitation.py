@@ -115,7 +115,7 @@ def imitation_loss(
     frames = dense.prepare_depth(config, episodes.depth_m, episodes.holding)
     rows = layout.frame_of_step
     features = dense.encode(
-        config, weights.history.encoder, frames, rows, dtype=dense.convolution_dtype()
+        config, weights.history.encoder, frames, rows, dense.convolution_dtype(rows.device)
     )
     previous = layout.previous_actions(episodes.executed_actions)[rows]
     history, _ = dense.run_history(config, weights.history, features, previous, layout.step_counts)

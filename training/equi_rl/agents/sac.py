@@ -33,6 +33,7 @@ from equi_rl.agents.returns import lambda_returns, mean_over_copies
 from equi_rl.agents.sac_networks import PolicyOutput, SacNetworks
 from equi_rl.agents.sac_settings import SacSettings
 from equi_rl.agents.stage_timer import StageTimer
+from equi_rl.data.device import permutation_like
 from equi_rl.data.episode_batch import EpisodeBatch
 from equi_rl.nets import dense
 from equi_rl.nets.networks import Actor, Critic, CriticWeights
@@ -44,7 +45,9 @@ class SacUpdate:
     def __init__(self, actor: Actor, critic: Critic, settings: SacSettings | None = None) -> None:
         self.settings = rates = settings or SacSettings()
         self.networks = SacNetworks(actor, critic, rates)
-        self.log_temperature = torch.tensor(rates.initial_temperature).log().requires_grad_()
+        device = next(actor.parameters()).device
+        start = torch.tensor(rates.initial_temperature, device=device)
+        self.log_temperature = start.log().requires_grad_()
         self._actor_parameters, self._critic_parameters = self.networks.parameters()
         self.actor_optimiser = torch.optim.Adam(
             self._actor_parameters, lr=rates.actor_learning_rate, foreach=True
@@ -199,7 +202,7 @@ class SacUpdate:
         with timer.stage("target LSTM and heads"):
             values = self.networks.next_values(features, previous, next_action, layout)
             if settings.target_heads < len(values):
-                drawn = torch.randperm(len(values), generator=generator)[: settings.target_heads]
+                drawn = permutation_like(values, len(values), generator)[: settings.target_heads]
                 values = values[drawn]
             next_values = values.amin(dim=0)
         if settings.entropy_in_target:

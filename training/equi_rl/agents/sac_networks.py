@@ -16,6 +16,7 @@ from torch.nn import Parameter
 
 from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.agents.stage_timer import StageTimer
+from equi_rl.data.device import normal_like
 from equi_rl.data.episode_batch import EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
 from equi_rl.nets.agent import require_same_input, share_encoder
@@ -57,7 +58,7 @@ class SacNetworks:
         require_same_input(actor.config, critic.config)
         if settings.shares_encoder:
             share_encoder(actor, critic)
-        self.dtype = dense.convolution_dtype()
+        self.dtype = dense.convolution_dtype(next(actor.parameters()).device)
         with torch.no_grad():
             self.target: CriticWeights = dense.map_tensors(self.expand_critic(), torch.clone)
 
@@ -144,7 +145,7 @@ class SacNetworks:
             )
         with timer.stage("actor head"):
             mean, log_std = dense.actor_outputs(config, weights, history)
-            noise = torch.randn(mean.shape, generator=generator)
+            noise = normal_like(mean, generator)
             action, density = sample(mean, log_std, noise, config.squash)
             return PolicyOutput(action, density, squash(mean, config.squash), log_std)
 

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from equi_rl.agents.imitation import SPREAD_WEIGHT
+from equi_rl.data.device import normal_like, uniform_like
 
 _STEP_OF_LOG_TEMPERATURE = 0.01
 _REACH = 0.99
@@ -112,7 +113,7 @@ def candidates(
 ) -> Tensor:
     """(K, N, 5): the mean, the given actions, and samples around the mean."""
     count = settings.samples
-    spread = 0.3 + torch.rand(count, len(mean), 1, generator=generator)
-    noise = torch.randn(count, *mean.shape, generator=generator)
+    spread = 0.3 + uniform_like(mean, generator, count, len(mean), 1)
+    noise = normal_like(mean, generator, count, *mean.shape)
     drawn = (mean + settings.noise_std * spread * noise).clamp(-1.0, 1.0)
     return torch.cat([mean[None], torch.stack(given).clamp(-1.0, 1.0), drawn])

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from equi_rl.agents.state_critic import rotate_horizontally
 from equi_rl.data.collate import packed_rows
+from equi_rl.data.device import HOST
 from equi_rl.data.episode import Episode
 from equi_rl.data.episode_batch import BatchError, EpisodeLayout
 from equi_rl.data.replay_buffer import EpisodeReplayBuffer
@@ -39,6 +40,10 @@ class StateBatch(NamedTuple):
     """(D, 5) what the policy would request, as last known."""
     rewards: Tensor
     """(D,)."""
+
+    def to(self, device: torch.device) -> StateBatch:
+        """The batch on a device."""
+        return StateBatch(self.layout.to(device), *(part.to(device) for part in self[1:]))
 
 
 class StateReplay:
@@ -73,16 +78,19 @@ class StateReplay:
     def remember(self, episodes: Sequence[Episode], layout: EpisodeLayout, actions: Tensor) -> None:
         """What the policy would do (D, 5), in the frames of the states, in packed episodes."""
         lengths = [len(episode) for episode in episodes]
-        rows = packed_rows(lengths, layout.step_episode, layout.step_time)
-        unpacked = torch.empty_like(actions)
-        unpacked[rows] = actions
+        rows = packed_rows(lengths, layout.step_episode.cpu(), layout.step_time.cpu())
+        unpacked = torch.empty_like(actions, device=HOST)
+        unpacked[rows] = actions.to(HOST)
         for episode, own in zip(episodes, unpacked.split(lengths), strict=True):
             self._policy_actions[episode] = own.clone()
 
     def tensor(self) -> Tensor:
         """What is remembered of all episodes (N, 5), for a checkpoint."""
         return torch.cat(
-            [torch.empty(0, 5), *(self._policy_action(episode) for episode in self._replay_buffer)]
+            [
+                torch.empty(0, 5, device=HOST),
+                *(self._policy_action(episode) for episode in self._replay_buffer),
+            ]
         )
 
     def restore(self, remembered: Tensor) -> None:

@@ -32,6 +32,7 @@ from equi_rl.carflag.worlds import CarFlagError
 from equi_rl.cli.progress_display import ProgressDisplay, Status
 from equi_rl.cluster.worker import ClusterError
 from equi_rl.data.atomic_file import NotWrittenError
+from equi_rl.data.device import Device, DeviceError, choose_device
 from equi_rl.data.episode import ReplayError
 from equi_rl.envs import TASKS
 from equi_rl.nets.checkpoint import CheckpointError
@@ -49,6 +50,7 @@ EXPECTED_ERRORS = (
     CheckpointError,
     ClusterError,
     CollectorError,
+    DeviceError,
     DivergedError,
     NotWrittenError,
     ReplayError,
@@ -110,6 +112,9 @@ class RobotCommand:
     folder: Path
     """Run folder: configuration, progress, TensorBoard scalars, replay buffer, checkpoints."""
     players: _Players = field(default_factory=Players)
+    device: Annotated[Device, tyro.conf.EnumChoicesFromValues] = Device.CPU
+    """Where the learner computes: a GPU (cuda), the CPU, or whatever is there (auto). Rounding
+    differs between devices, so a run is repeated to the bit on the same one only."""
     resume: _Flag = False
     """Resume the run in the folder; a fresh folder starts from the beginning."""
 
@@ -122,7 +127,7 @@ class RobotCommand:
 
         self.players.require_reachable()  # before the folder is made
         torch.set_num_threads(1)  # the other cores play, and the bits depend on it
-        trainer = RobotTrainer(self.run, self.folder, self.players)
+        trainer = RobotTrainer(self.run, self.folder, self.players, choose_device(self.device))
         budget = self.run.environment_steps
         counted = "steps" if budget else "rounds"
         title = f"{self.run.task} {self.run.agent}"

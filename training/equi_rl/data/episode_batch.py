@@ -8,6 +8,7 @@ and once for the transitions, so that encoder, LSTM and losses never see a padde
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -84,6 +85,17 @@ class EpisodeLayout:
         )
         return cls(*(torch.as_tensor(array) for array in arrays))
 
+    def to(self, device: torch.device) -> EpisodeLayout:
+        """The layout on a device; the counts stay on the host, where the LSTM wants them."""
+        moved = {
+            name: getattr(self, name).to(device, non_blocking=True)
+            for name in (
+                *("order", "frame_of_step", "next_frame_of_step"),
+                *("frame_episode", "frame_time", "step_episode", "step_time"),
+            )
+        }
+        return dataclasses.replace(self, **moved)
+
     @property
     def is_last_step(self) -> Tensor:
         """(D,) whether a transition is the last of its episode."""
@@ -146,6 +158,15 @@ class EpisodeBatch:
             rows = getattr(self, name)
             if rows is not None and len(rows) != wanted:
                 raise BatchError(f"batch.{name} has {len(rows)} rows; the layout has {wanted}")
+
+    def to(self, device: torch.device) -> EpisodeBatch:
+        """The batch on a device; what comes from pinned memory is copied while others compute."""
+        moved = {
+            field.name: value.to(device, non_blocking=True)
+            for field in dataclasses.fields(self)
+            if isinstance(value := getattr(self, field.name), Tensor)
+        }
+        return dataclasses.replace(self, layout=self.layout.to(device), **moved)
 
 
 def random_batch(

@@ -90,7 +90,7 @@ def save_checkpoint(
     for name, tensor in (tensors or {}).items():
         if name in everything:
             raise CheckpointError(f"tensor name {name!r} is taken by a parameter")
-        everything[name] = tensor.detach().contiguous()
+        everything[name] = tensor.detach().cpu().contiguous()
     data = save(everything)
     folder.mkdir(parents=True, exist_ok=True)
     description = {
@@ -137,7 +137,7 @@ def parameters_of(module: nn.Module, prefix: str) -> dict[str, Tensor]:
     """Free parameters by dotted name; escnn's constant bases are rebuilt, not stored."""
     # Cloned: actor and critic may share an encoder, and safetensors stores no memory twice.
     return {
-        f"{prefix}.{name}": parameter.detach().clone(memory_format=torch.contiguous_format)
+        f"{prefix}.{name}": parameter.detach().clone(memory_format=torch.contiguous_format).cpu()
         for name, parameter in module.named_parameters()
     }
 

@@ -5,8 +5,9 @@ Each distinct frame is encoded once per network. The first convolution (8x8, str
 convolution on 4x4 blocks of pixels; the holding plane, being constant over the image, becomes a
 bias per frame. Frames go through the encoder in chunks
 small enough to stay in the cache, in channels_last order. The LSTM is torch's own, with its input
-product batched over all steps. bfloat16 is used for the convolutions only where the CPU computes in
-it; elsewhere everything is float32.
+product batched over all steps. bfloat16 is used for the convolutions only where the device computes
+in it; elsewhere everything is float32. On an accelerator all frames go at once, and nothing is used
+that only the CPU has.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from equi_rl.data.device import HOST, is_host
 from equi_rl.data.image_kernels import blocks_into
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.encoder_kernel import EncodeChunk
@@ -63,15 +65,33 @@ class Frames:
         """(n, b^2, S / b, S / b) of the chosen frames, channels_last."""
         pixels = self.pixels[chosen]
         cells = pixels.shape[-1] // self.block
+        if not is_host(pixels):
+            return self._images_on_device(pixels, cells)
         blocks = torch.empty(len(pixels), cells, cells, self.block**2)
         blocks_into(blocks.numpy(), pixels.numpy(), self.block, self.offset_m, self.scale_per_m)
         return blocks.permute(0, 3, 1, 2)
 
+    def _images_on_device(self, pixels: Tensor, cells: int) -> Tensor:
+        """As `images`, in operations that every device has."""
+        side = self.block
+        normalised = (pixels - self.offset_m) * self.scale_per_m
+        blocks = normalised.reshape(len(pixels), cells, side, cells, side).permute(0, 1, 3, 2, 4)
+        # Contiguous in this order, the block's pixels last: channels_last after the permutation.
+        return blocks.reshape(len(pixels), cells, cells, side * side).permute(0, 3, 1, 2)
 
-def convolution_dtype() -> torch.dtype:
-    """bfloat16 where the CPU has instructions for it, else float32."""
-    capable = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+
+def convolution_dtype(device: torch.device = HOST) -> torch.dtype:
+    """bfloat16 where the device has instructions for it, else float32."""
+    if device == HOST:
+        capable = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    else:
+        capable = getattr(getattr(torch, device.type, None), "is_bf16_supported", None)
     return torch.bfloat16 if capable is not None and capable() else torch.float32
+
+
+def chunk_frames(frames: Frames) -> int:
+    """Frames that go through the encoder at once: what a cache holds, or all on an accelerator."""
+    return CHUNK_FRAMES if is_host(frames.pixels) else max(1, len(frames))
 
 
 def prepare_depth(config: NetworkConfig, depth_m: Tensor, holding: Tensor) -> Frames:
@@ -118,8 +138,9 @@ def encode(
         frames, rows = frames.first(len(rows)), None
     total = len(frames) if rows is None else len(rows)
     features = []
-    for start in range(0, total, CHUNK_FRAMES):
-        chosen: Any = slice(start, start + CHUNK_FRAMES)
+    chunk = chunk_frames(frames)
+    for start in range(0, total, chunk):
+        chosen: Any = slice(start, start + chunk)
         if rows is not None:
             chosen = rows[chosen]
         images = frames.images(chosen).to(dtype)
@@ -158,7 +179,7 @@ def run_history(
     split = [inputs.shape[1], config.recurrent_channels]
     from_input, from_hidden = matrix.split(split, dim=1)
     if state is None:
-        state = initial_state(config, int(counts[0]))
+        state = initial_state(config, int(counts[0]), device=features.device)
     flat = [
         from_input.contiguous(),
         from_hidden.contiguous(),
@@ -234,7 +255,7 @@ def _normalised_relu(features: Tensor, layer_norm: bool) -> Tensor:
 
 def _is_a_prefix(rows: Tensor) -> bool:
     """Whether rows = 0, 1, 2, ...: a slice is cheaper than gathering, e.g. for equal lengths."""
-    return bool((rows == torch.arange(len(rows))).all())
+    return bool((rows == torch.arange(len(rows), device=rows.device)).all())
 
 
 def _block_size(config: NetworkConfig) -> int:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from equi_rl.data.device import HOST
 from equi_rl.nets import symmetry
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.layers import Dense, EquivariantLayer, Layer, PlainLayer, make_layer
@@ -238,15 +239,19 @@ class Critic(nn.Module):
 
 
 def initial_state(
-    config: NetworkConfig, batch: int, generator: torch.Generator | None = None
+    config: NetworkConfig,
+    batch: int,
+    generator: torch.Generator | None = None,
+    device: torch.device = HOST,
 ) -> LstmState:
     """State at the start of an episode: zero, or standard normal numbers for the ablation."""
     shape = (batch, config.recurrent_channels)
     if config.initial_state == "random":
-        return LstmState(
-            torch.randn(shape, generator=generator), torch.randn(shape, generator=generator)
+        hidden, cell = (
+            torch.randn(shape, generator=generator, device=HOST).to(device) for _ in range(2)
         )
-    return LstmState(torch.zeros(shape), torch.zeros(shape))
+        return LstmState(hidden, cell)
+    return LstmState(torch.zeros(shape, device=device), torch.zeros(shape, device=device))
 
 
 def normalise_observation(config: NetworkConfig, observation: Tensor) -> Tensor:

@@ -64,19 +64,25 @@ def run_to_end(
         niceness: scheduling priority.
         sign: a file that exists where the sweep was started: the disk must be the same one.
     """
-    machine = socket.gethostname()
+    here = machine()
     if not Path(sign).exists():
         return None, (
-            f"machine {machine} does not see {Path(sign).parent}; put the sweep's folder on a disk"
+            f"machine {here} does not see {Path(sign).parent}; put the sweep's folder on a disk"
             " that all machines share"
         )
     process = start(command, Path(run_folder), Path(log), niceness)
     try:
         while (status := process.poll()) is None:
             time.sleep(_POLL_S)
-        return status, machine
+        return status, here
     finally:
         end(process)
+
+
+def machine() -> str:
+    """Host name, with Ray's short name of the node where there is one."""
+    node = os.environ.get("RAY_NODE_ID", "")
+    return socket.gethostname() + (f"/{node[:6]}" if node else "")
 
 
 def main(arguments: list[str]) -> None:
@@ -84,7 +90,7 @@ def main(arguments: list[str]) -> None:
     parent, niceness, folder, *command = arguments
     die_with_parent(int(parent), signal.SIGTERM)
     os.nice(int(niceness))
-    attempt = {"machine": socket.gethostname(), "pid": os.getpid(), "time": time.time()}
+    attempt = {"machine": machine(), "pid": os.getpid(), "time": time.time()}
     with open(Path(folder) / "attempts.jsonl", "a") as file:
         file.write(json.dumps(attempt) + "\n")
     os.execvp(command[0], command)

@@ -20,7 +20,7 @@ import dataclasses
 import logging
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +32,17 @@ from equi_core.scene_seeds import SEEDS_PER_RUN, SELECTION_SEED
 from equi_core.statistics import SuccessRate
 from equi_rl.agents.asymmetric_learner import AsymmetricLearner
 from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
-from equi_rl.data.collate import collate
+from equi_rl.data.collate import LabelledBatch, collate
+from equi_rl.data.device import HOST
 from equi_rl.data.episode import labelled_by_success
+from equi_rl.data.prefetch import prefetched
 from equi_rl.data.replay_buffer import EPISODE_FORMAT, EpisodeReplayBuffer, stored_episodes
 from equi_rl.envs.privileged_state import STATE_SIZE
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent
 from equi_rl.nets.config import reference_config
+from equi_rl.nets.weights_digest import weights_digest
 from equi_rl.training.checkpoints import RunCheckpoints
 from equi_rl.training.code_version import code_version
 from equi_rl.training.collector import (
@@ -67,15 +70,23 @@ Report = Callable[[Progress, dict[str, float]], None]
 class RobotTrainer:
     """One run in one folder; `train` starts it, or with `resume` continues it."""
 
-    def __init__(self, run: RobotRun, folder: Path, players: Players | None = None) -> None:
+    def __init__(
+        self,
+        run: RobotRun,
+        folder: Path,
+        players: Players | None = None,
+        device: torch.device = HOST,
+    ) -> None:
         self.run = run
+        self.device = device
         self.players = players or Players()
+        self.collector: Collector | None = None
         self.folder = RunFolder(folder)
         self.checkpoints = RunCheckpoints(folder)
         torch.manual_seed(run.seed)
         self.rng = np.random.default_rng(run.seed)
         self.progress = Progress()
-        self.learner = make_learner(run)
+        self.learner = make_learner(run, device)
         # Last: it creates the folder, and settings that cannot be create nothing.
         self.replay_buffer = EpisodeReplayBuffer(run.replay_capacity, replay_folder(folder))
         self.learner.attach(self.replay_buffer)
@@ -100,8 +111,8 @@ class RobotTrainer:
                 env_options=(("contract", self.run.contract),),
             )
             try:
-                with Collector(config, self.players) as collector:
-                    self._train(collector, writer, started, report)
+                with Collector(config, self.players) as self.collector:
+                    self._train(self.collector, writer, started, report)
             finally:
                 writer.close()
             summary = self._summary()
@@ -123,6 +134,8 @@ class RobotTrainer:
             "environment_steps_per_s": round(self.progress.environment_steps / seconds, 2),
             "updates_per_s": round(self.progress.updates / seconds, 3),
             "peak_memory_mib": peak_mib,
+            "player_restarts": self.collector.restarts if self.collector else 0,
+            "policy_sha256": weights_digest(dict(self.learner.actor.named_parameters())),
         }
 
     def _train(
@@ -246,12 +259,17 @@ class RobotTrainer:
     def _updates(self, count: int, report: Report | None = None) -> dict[str, float]:
         """So many updates; returns the metrics of the last one, which is diagnosed."""
         metrics: dict[str, float] = {}
+        # The buffer does not change meanwhile, so a batch made ahead is the same batch. On the host
+        # the learner and the players need the cores themselves.
+        ahead = self.device != HOST
+        batches = prefetched(self._batch, count) if ahead else map(_call, [self._batch] * count)
         for number in range(count):
-            metrics = self._update(diagnose=number == count - 1)
+            metrics = self._update(batches=batches, diagnose=number == count - 1)
             _tell(report, self.progress, metrics)
         return metrics
 
-    def _update(self, *, diagnose: bool = False) -> dict[str, float]:
+    def _batch(self) -> LabelledBatch:
+        """The next batch, on the device that learns."""
         episodes = self.replay_buffer.sample(
             self.run.batch_episodes,
             self.rng,
@@ -260,8 +278,12 @@ class RobotTrainer:
             self.run.recent_episodes,
         )
         size = self.learner.actor.config.observation_size
-        batch = collate(episodes, size, self.rng, self.run.augmentation)
-        metrics = self.learner.update(batch, diagnose=diagnose)
+        return collate(episodes, size, self.rng, self.run.augmentation, self.device)
+
+    def _update(
+        self, *, batches: Iterator[LabelledBatch], diagnose: bool = False
+    ) -> dict[str, float]:
+        metrics = self.learner.update(next(batches), diagnose=diagnose)
         self.progress.updates += 1
         return metrics
 
@@ -371,15 +393,15 @@ class RobotTrainer:
             self.checkpoints.keep_best(self.progress.rounds, provenance.evaluation_successes)
 
 
-def make_learner(run: RobotRun) -> Learner:
-    """Networks and learning method of a run."""
+def make_learner(run: RobotRun, device: torch.device = HOST) -> Learner:
+    """Networks and learning method of a run, on a device; they start with the same weights."""
     network = reference_config(
         run.group,
         initial_state=run.initial_state,
         critic_heads=run.sac.critic_heads,
         critic_layer_norm=run.sac.critic_layer_norm,
     )
-    actor, critic = build_agent(run.kind.combination, network)
+    actor, critic = (part.to(device) for part in build_agent(run.kind.combination, network))
     if run.preset is Preset.SHIP:
         planned = run.imitation.updates + run.rounds * run.updates_per_round
         return ImitationLearner(actor, run.imitation, planned)
@@ -389,6 +411,10 @@ def make_learner(run: RobotRun) -> Learner:
             actor, STATE_SIZE, run.asymmetric, run.imitation, planned, run.recent_episodes
         )
     return SacLearner(actor, critic, run.sac, run.imitation)
+
+
+def _call(make: Callable[[], LabelledBatch]) -> LabelledBatch:
+    return make()
 
 
 def _tell(report: Report | None, progress: Progress, metrics: dict[str, float]) -> None:
