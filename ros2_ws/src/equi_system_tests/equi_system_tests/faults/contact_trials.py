@@ -65,10 +65,10 @@ class ContactTrial:
 def run_trial(
     rig: Rig, rng: np.random.Generator, towards: tuple[int, int, int] | None = None
 ) -> ContactTrial:
-    """Approach one surface from a random place; the arm is at home before and after.
+    """Approach one surface from a random place, to which the arm goes in steps from where it is.
 
     Args:
-        rig: a robot at home, in an episode.
+        rig: a robot in an episode, with nothing in its way.
         rng: of place, distance and direction.
         towards: the direction, if it is not to be random.
     """
@@ -143,8 +143,8 @@ def run_trials(
             trials.append(run_trial(rig, rng))
             if rig.driver.fault is not None:
                 _recover(rig)
-            rig.driver.go_home()
-            rig.until(lambda: not rig.driver.homing, "home")
+                rig.driver.go_home()
+                rig.until(lambda: not rig.driver.homing, "home")
     return trials
 
 
