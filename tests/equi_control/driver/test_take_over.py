@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from equi_control.driver import take_over as take_over_module
 from equi_control.driver.take_over import TakeOver, TakeOverResult
 from equi_control.robotiq.worker import GripperReport
 from equi_control.servo.shared_state import Phase, ServoState
@@ -36,7 +35,7 @@ class StandInGripper:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now_s = [100.0]
-    monkeypatch.setattr(take_over_module.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr("equi_control.driver.take_over.time.monotonic", lambda: now_s[0])
     return now_s
 
 
