@@ -97,3 +97,22 @@ def test_a_force_that_is_no_number_counts_as_contact() -> None:
     monitor.see(now)
 
     assert monitor.contact(now)
+
+
+def noticed_while_pressed_up_to(force_n: float, cycles: int) -> bool:
+    """Whether a force that grows evenly within some cycles, and then stays, is contact."""
+    monitor = started(np.zeros(3), np.random.default_rng(6))
+    for share in [*np.linspace(0.0, 1.0, cycles), *[1.0] * 5]:
+        now = reading(np.array([0.0, 0.0, share * force_n]))
+        monitor.see(now)
+        if monitor.contact(now):
+            return True
+    return False
+
+
+def test_a_force_that_grows_fast_is_contact_before_one_that_drifts() -> None:
+    """Two thirds of the limit within 32 ms, as a stiff contact; or within a second, as a drift."""
+    below_n = 0.85 * CONFIG.contact_force_n
+    assert noticed_while_pressed_up_to(below_n, cycles=4)
+    assert not noticed_while_pressed_up_to(below_n, cycles=125)
+    assert noticed_while_pressed_up_to(1.3 * CONFIG.contact_force_n, cycles=125)
