@@ -82,6 +82,7 @@ def test_a_sound_fresh_calibration_is_usable():
         ({"passed": False, "problems": ("cam_left moved",)}, {}, "cam_left moved"),
         ({}, {"cell": "other"}, "other"),
         ({}, {"serials": {"cam_left": "another"}}, "another"),
+        ({}, {"serials": {"cam_left": "", "cam_right": "any"}}, "has no serial number"),
         ({}, {"cameras": ("cam_top",)}, "cam_top"),
         ({"cross_camera_mm": 9.0}, {}, "cross_camera_mm"),
         (

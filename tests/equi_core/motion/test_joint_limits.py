@@ -95,6 +95,21 @@ def test_yaw_counts_the_turns_of_the_wrist() -> None:
     assert unwound_yaw(pose, wound, CELL) == pytest.approx(0.4 - 2 * math.pi)
 
 
+@pytest.mark.parametrize("home_yaw", [-3.0, -1.2, 0.0, 1.6, 2.8])
+def test_a_yaw_far_round_is_reached_half_a_turn_off_so_that_wrist_3_stays_near_its_middle(
+    home_yaw: float,
+) -> None:
+    """Without folding, wrist 3 ends 4.6 rad from its zero at a yaw of 3 rad."""
+    joints = joints_at(0.4, 0.1, 0.2, yaw=0.3)
+    yaw = unwound_yaw(forward(joints, UR5) @ CELL.flange_from_tcp, joints, CELL)
+
+    target = folded_yaw(joints, yaw, [0.5, 0.0, 0.2, home_yaw], CELL, LIMITS)
+
+    assert math.sin(target - home_yaw) == pytest.approx(0.0, abs=1e-9)
+    wrist = joints[5] - (target - yaw) + (joints_at(0.5, 0.0, 0.2)[0] - joints[0])
+    assert abs(wrist) < math.pi / 2 + 0.5
+
+
 @pytest.mark.parametrize("turns", [-1.0, -0.5, 0.0, 0.5, 1.0])
 def test_home_is_reached_with_wrist_3_near_its_middle_whatever_turn_it_stands_at(
     turns: float,
