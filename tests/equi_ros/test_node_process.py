@@ -58,6 +58,23 @@ while True:
 """
 
 
+SLOW_TO_LEAVE = """
+import re, signal, sys
+from equi_ros.node_process import end_in_time, leaving_in_time
+from equi_ros.shutdown_signal import ShutdownSignal
+shutdown = ShutdownSignal(end_in_time)
+shutdown.listen()
+with leaving_in_time(3):
+    print("left in time", flush=True)
+try:
+    print("running", flush=True)
+    signal.pause()
+except KeyboardInterrupt:
+    with leaving_in_time(int(sys.argv[1])):
+        re.match(r"(a+)+$", "a" * 60 + "b")  # in C, with Python's lock
+"""
+
+
 @pytest.mark.parametrize("ignored", [False, True])
 def test_ctrl_c_ends_a_node_that_still_imports_also_as_a_background_job(
     processes: Any, tmp_path: Path, ignored: bool
@@ -87,6 +104,21 @@ def test_a_process_that_hangs_after_a_signal_is_ended_in_time_and_shows_where(
     assert node.wait_for_exit(60.0) == 1
     assert time.monotonic() - began_s >= END_TIMEOUT_S
     assert "Timeout" in node.output
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_process_that_has_only_ros_left_to_close_ends_in_time_without_a_word(
+    processes: Any, code: int
+) -> None:
+    node = processes.start([sys.executable, "-c", SLOW_TO_LEAVE, str(code)])
+    node.wait_for_text("running")
+    began_s = time.monotonic()
+
+    node.signal_alone(signal.SIGINT)
+
+    assert node.wait_for_exit(60.0) == code
+    assert time.monotonic() - began_s >= END_TIMEOUT_S - 0.2
+    assert node.output == "left in time\nrunning\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -369,9 +369,13 @@ class RtdeDriverNode(ManagedNode):
     def _age_s(self, stamp: Time) -> float:
         return (self.get_clock().now().nanoseconds - nanoseconds(stamp)) / 1e9
 
-    def destroy_node(self) -> None:
+    def release(self) -> None:
         """Stop the arm before leaving the graph, whatever the reason."""
         self.cleanup()
+
+    def destroy_node(self) -> None:
+        """Stop the arm, if nobody has done so yet, and leave the graph."""
+        self.release()
         super().destroy_node()
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -14,7 +15,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from equi_ros.log_bridge import logging_to_ros
-from equi_ros.node_process import end_in_time
+from equi_ros.node_process import end_in_time, leaving_in_time
 from equi_ros.shutdown_signal import POLL_PERIOD_S, ShutdownSignal
 from equi_ros.stale_shared_memory import remove_stale
 
@@ -58,7 +59,8 @@ def run_node(
     """Make a node and spin it until a signal or a shutdown of the graph; returns the exit code.
 
     After a signal the process ends within END_TIMEOUT_S, whatever it is busy with. A lifecycle
-    node that is finalized ends too: with EXIT_FAILED if an error brought it there.
+    node that is finalized ends too: with EXIT_FAILED if an error brought it there. A node that
+    holds more than ROS lets go of it in a method `release`, which comes first.
 
     Args:
         name: logger name for the time before the node exists.
@@ -68,6 +70,7 @@ def run_node(
     """
     with initialized(args, end_in_time) as shutdown:
         node: Node | None = None
+        code = EXIT_OK
         executor = SingleThreadedExecutor()
         try:
             refused: tuple[type[Exception], ...] = (*refusals, ParameterException)
@@ -82,13 +85,14 @@ def run_node(
                     lambda: executor.spin_once(timeout_sec=POLL_PERIOD_S),
                     lambda: getattr(node, "is_finalized", False),
                 )
-            if getattr(node, "failed", False):
-                return EXIT_FAILED
+            code = EXIT_FAILED if getattr(node, "failed", False) else EXIT_OK
         except (KeyboardInterrupt, ExternalShutdownException):
             pass
         finally:
             shutdown.ignore()
             if node is not None:
-                node.destroy_node()
+                getattr(node, "release", lambda: None)()
+                with leaving_in_time(EXIT_FAILED if sys.exc_info()[0] else code):
+                    node.destroy_node()
             executor.shutdown(timeout_sec=POLL_PERIOD_S)
-    return EXIT_OK
+    return code
