@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -175,3 +177,38 @@ def fastest_of(streamer: Streamer, step_m: tuple[float, float, float]) -> float:
         if streamer.finished:
             return fastest_m_s
     raise AssertionError("never arrived")
+
+
+def test_a_set_point_that_the_last_guard_refuses_becomes_a_stop_within_the_caps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The old code repeated the last set-point at once: 23.7 m/s2 against 1.5."""
+    streamer = taken_over(0.0)
+    fastest_of(streamer, (0.0, 0.0, 0.05))
+    streamer.set_target([0.38, 0.1, 0.2, 0.3])
+    poses = [streamer.commanded]
+    for _ in range(40):
+        streamer.advance()
+        poses.append(streamer.commanded)
+    assert np.linalg.norm(poses[-1][:3] - poses[-2][:3]) / PERIOD_S > 0.2, "it is fast"
+
+    step = streamer.trajectory.step
+
+    def jumping() -> object:
+        state = step()
+        monkeypatch.setattr(streamer.trajectory, "step", step)
+        return dataclasses.replace(state, position=state.position + 0.05)
+
+    monkeypatch.setattr(streamer.trajectory, "step", jumping)
+    for _ in range(150):
+        streamer.advance()
+        poses.append(streamer.commanded)
+
+    assert streamer.guard_trips == 1
+    assert np.array_equal(poses[-1], poses[-2]), "it rests"
+    velocity = np.diff(np.array(poses)[:, :3], axis=0) / PERIOD_S
+    acceleration = np.diff(velocity, axis=0) / PERIOD_S
+    jerk = np.diff(acceleration, axis=0) / PERIOD_S
+    assert np.linalg.norm(velocity, axis=1).max() <= 0.25
+    assert np.linalg.norm(acceleration, axis=1).max() <= 1.5
+    assert np.linalg.norm(jerk, axis=1).max() <= 30.0
