@@ -36,12 +36,14 @@ LIBRARIES = {
     "cv2": Library("python3-opencv", "opencv-python-headless"),
     "dashboard_client": Library(NO_KEY, "ur_rtde"),
     "escnn": Library(NO_KEY, "escnn"),
+    "fastapi": Library(NO_KEY, "nicegui"),  # comes with it
     "gymnasium": Library("python3-gymnasium-pip", "gymnasium"),
     "imageio_ffmpeg": Library(NO_KEY, "imageio-ffmpeg"),
     "jinja2": Library("python3-jinja2", "jinja2"),
     "matplotlib": Library("python3-matplotlib", "matplotlib"),
     "mcap": Library(NO_KEY, "mcap"),
     "mcap_ros2": Library("mcap-ros2-support", "mcap-ros2-support"),
+    "nicegui": Library(NO_KEY, "nicegui"),
     "numba": Library("python3-numba", "numba"),
     "numpy": Library("python3-numpy", "numpy"),
     "open3d": Library("python3-open3d-pip", "open3d"),
@@ -63,7 +65,7 @@ LIBRARIES = {
 # Declared although nothing imports it: what is started as a process, or loaded by another library.
 NOT_IMPORTED = {
     "equi_bringup": {
-        *("equi_calibration", "equi_cell_sim", "equi_control", "equi_description"),
+        *("equi_calibration", "equi_cell_sim", "equi_console", "equi_control", "equi_description"),
         *("equi_evaluation", "equi_models", "equi_perception", "equi_policy", "ur_emulator"),
     },
     "ur_emulator": {"ur_rtde"},  # its tests talk to the emulator through it

@@ -25,6 +25,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "equi_control": NODE_SIDE,
     "equi_evaluation": NODE_SIDE,
     "equi_description": NODE_SIDE,
+    # The desk runs episodes through the evaluator and shows its records.
+    "equi_console": (*NODE_SIDE, "equi_evaluation"),
     "equi_rl": ("equi_core",),
     # Knows neither the driver that moves the simulated arm nor the calibration of its cameras.
     "equi_cell_sim": (
@@ -75,6 +77,7 @@ LIBRARIES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("torch",): ("equi_rl.*", "equi_policy.*", "equi_system_tests.*"),
     ("ray", "submitit"): ("equi_rl.cluster.*", "equi_rl.sweep.*"),  # an extra: cluster.txt
     ("open3d",): ("equi_perception.*", "equi_calibration.*"),
+    ("nicegui", "fastapi"): ("equi_console.page*", "equi_console.server"),
 }
 # Packages without ROS: neither its client library nor its messages.
 WITHOUT_ROS = ("equi_core", "ur_emulator", "equi_rl")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a launch starts for the person at the screen: evaluator and RViz; and room for clouds."""
+"""What a launch starts for the person at the screen: evaluator, console, RViz; room for clouds."""
 
 from __future__ import annotations
 
@@ -43,6 +43,26 @@ def evaluator(launch: CellLaunch, policy: PolicyChoice) -> list[Node]:
             may_end=True,
             arguments=plan.arguments(launch.cell.simulated),
             emulate_tty=sys.stdout.isatty(),  # a live status line belongs on a terminal only
+        )
+    ]
+
+
+def console(launch: CellLaunch, policy: PolicyChoice) -> list[Node]:
+    """The console in the browser, if it is asked for; nothing ends when it does."""
+    if not launch.flag("console"):
+        return []
+    words = ["--task", launch.value("task"), "--cell", launch.cell.name]
+    words += ["--model", str(policy.folder), "--seed", launch.value("seed")]
+    words += ["--host", launch.value("console_host")]
+    words += ["--port", str(whole_number("console_port", launch.value("console_port")))]
+    words += ["--simulated"] if launch.cell.simulated else []
+    words += ["--output", launch.value("output")] if launch.value("output") else []
+    return [
+        launch.node(
+            *("equi_console", "console", "console", {}),
+            block="-",
+            required=False,
+            arguments=words,
         )
     ]
 

@@ -17,7 +17,7 @@ from equi_bringup import arguments as known
 from equi_bringup.arguments import BOOLEAN, Argument, ArgumentError
 from equi_bringup.cell_launch import ROBOT_SIDE, describe
 from equi_bringup.failures import after
-from equi_bringup.operator_side import evaluator, large_messages, viewer
+from equi_bringup.operator_side import console, evaluator, large_messages, viewer
 from equi_bringup.policy_choice import choose_policy
 
 ARGUMENTS = (
@@ -41,6 +41,9 @@ ARGUMENTS = (
     Argument("record", "false", "a bag per episode", BOOLEAN),
     Argument("output", "", "folder of the results"),
     Argument("view", "false", "start RViz", BOOLEAN),
+    Argument("console", "false", "the operator's console in the browser", BOOLEAN),
+    Argument("console_host", "127.0.0.1", "where it is served; not loopback: with a token"),
+    Argument("console_port", "8477", "its port"),
 )
 
 
@@ -64,6 +67,7 @@ def start(launch):
         launch.include("policy", driven_by=policy.driven_by, seed=value("seed"), **common),
         launch.lifecycle_manager(*ROBOT_SIDE),
         *evaluator(launch, policy),
+        *console(launch, policy),
         *viewer(launch),
     ]
     started = [

@@ -3,6 +3,7 @@
 
     ros2 run equi_evaluation demo                          # block picking, two episodes
     ros2 run equi_evaluation demo --task drawer_opening --episodes 1
+    ros2 run equi_evaluation demo --console                # from the browser instead
 
 Starts `sim2real.launch.py` with its log in a file, runs the evaluation in the foreground, and ends
 everything. Shows what a robot would do: same nodes, same topics, same ports.
@@ -62,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if model is not None:
         command.append(f"model:={model.resolve()}")
+    if options.console:
+        console.print("the console's address follows; Ctrl-C ends everything")
+        return subprocess.call([*command, "console:=true"], env=environment)
     with log.open("w", encoding="utf-8") as file:
         launch = subprocess.Popen(
             command,
@@ -167,6 +171,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--task", default="block_picking", choices=_TASKS)
     parser.add_argument("--episodes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=TEST_SEED, help="seed of the first scene")
+    parser.add_argument(
+        "--console", action="store_true", help="run no episodes: open the console in the browser"
+    )
     parser.add_argument("--model", type=Path, default=None, help="policy folder")
     parser.add_argument("--output", type=Path, default=None, help="folder of the results")
     return parser.parse_args(arguments)

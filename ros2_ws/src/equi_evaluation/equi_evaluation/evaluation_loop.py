@@ -65,7 +65,7 @@ def evaluate(
     """
     protocol = Protocol(options.episodes, options.seed, balanced=not options.any_order)
     layouts = None if operator is None else _load_layouts(options)
-    store = ResultStore(options.output, _settings(options))
+    store = ResultStore(options.output, settings_of(options))
     if store.results:
         console.print(f"resuming: {len(store.results)} episodes are done already")
     if options.driven_by == "expert":
@@ -112,7 +112,7 @@ def _reason_to_pause(results: Sequence[EpisodeResult]) -> str:
     return ""
 
 
-def _settings(options: EvaluateOptions) -> dict[str, Any]:
+def settings_of(options: EvaluateOptions) -> dict[str, Any]:
     """What must be the same for a run to be resumed."""
     return {
         "task": options.task,

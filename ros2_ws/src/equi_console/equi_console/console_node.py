@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""console: the operator's desk in the browser, beside a running cell.
+
+    ros2 run equi_console console --task block_picking --simulated
+
+Prints one address. Reads the cell's topics, presses its services, runs episodes through the
+evaluator. Closing the page pauses nothing and stops nothing; ending this process does not either,
+except for an episode that it runs itself, which is cancelled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.utilities import remove_ros_args
+
+from equi_console.desk import Action, Desk
+from equi_console.desk_state import DeskState
+from equi_console.episode_worker import EpisodeWorker
+from equi_console.ros_feeds import Feeds
+from equi_console.ros_requests import Done, Requests
+from equi_console.server_options import ServerError, ServerOptions, parse, require_free
+from equi_core.calibration import CalibrationError, CellCalibration
+from equi_core.locations.find import find_calibration
+from equi_evaluation.evaluate_node import EvaluateNode
+from equi_evaluation.evaluate_options import EvaluateOptions
+from equi_ros.run_node import initialized
+
+EXIT_REFUSED = 3
+_LIFECYCLE_PERIOD_S = 1.0
+_SPIN_S = 0.05
+
+
+class ConsoleNode(Node):
+    """Feeds the desk and carries out its presses."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        super().__init__("console")
+        state = DeskState(cell=options.cell, task=options.task, simulated=options.simulated)
+        state.calibration = calibration_words(options.cell)
+        self.desk = Desk(state, self._carry_out)
+        self.feeds = Feeds(self, state, options.side_views)
+        self._requests = Requests(self, state)
+        self.worker = EpisodeWorker(self.desk, _evaluation(options), self._make_runner)
+        self.create_timer(_LIFECYCLE_PERIOD_S, self._requests.ask_lifecycle)
+        self._options = options
+        self._runner: EvaluateNode | None = None
+
+    def _carry_out(self, action: Action, arguments: Mapping[str, Any], done: Done) -> None:
+        if action is Action.RUN:
+            count = int(arguments.get("episodes", 1))
+            self.worker.request(count)
+            done(True, f"{count} episode{'s' if count > 1 else ''} asked for")
+        elif action is Action.LABEL:
+            done(True, self.worker.label(str(arguments["label"])))
+        else:
+            if action is Action.STOP:
+                self.worker.stop()
+            self._requests.carry_out(action, arguments, done)
+
+    def _make_runner(self) -> EvaluateNode:
+        """The evaluator, in the worker's thread."""
+        self._runner = EvaluateNode(
+            _evaluation(self._options),
+            _WebOperator(self.worker),  # type: ignore[arg-type]
+            _NoSignal(),  # type: ignore[arg-type]
+        )
+        if not self._runner.wait_for_policy(20.0):
+            self._runner.destroy_node()
+            self._runner = None
+            raise RuntimeError("the policy is not up; look at the lifecycle states")
+        return self._runner
+
+    def destroy_node(self) -> None:
+        """End the worker first."""
+        self.worker.close()
+        super().destroy_node()
+
+
+class _WebOperator:
+    """The evaluator asks it during an episode; labels come from the page."""
+
+    def __init__(self, worker: EpisodeWorker) -> None:
+        self._worker = worker
+
+    def declared_success(self) -> bool:
+        return self._worker.declared_success()
+
+
+class _NoSignal:
+    """Signals reach the web server; the evaluator's thread gets none."""
+
+    @contextlib.contextmanager
+    def defer(self) -> Iterator[None]:
+        yield
+
+    def check(self) -> None:
+        if not rclpy.ok():
+            raise ExternalShutdownException
+
+
+def calibration_words(cell: str) -> str:
+    """Verdict and age of a cell's calibration."""
+    try:
+        calibration = CellCalibration.load(find_calibration(cell))
+        calibration.require_usable([camera.name for camera in calibration.cameras], cell=cell)
+    except CalibrationError as error:
+        return f"NOT USABLE: {error}"
+    return (
+        f"passed, made {calibration.created:%Y-%m-%d}, valid until {calibration.expires:%Y-%m-%d}"
+    )
+
+
+def _evaluation(options: ServerOptions) -> EvaluateOptions:
+    return EvaluateOptions(
+        episodes=options.episodes,
+        seed=options.seed,
+        task=options.task,
+        cell=options.cell,
+        driven_by="policy",
+        model=options.model,
+        ground_truth=options.simulated,
+        any_order=True,
+        record=options.record,
+        sensors="none",
+        cameras=(),
+        videos=0,
+        side_view=options.side_views[0] if options.side_views else "",
+        output=Path(options.output),
+        wait_s=20.0,
+    )
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point."""
+    arguments = sys.argv[1:] if args is None else args
+    options = parse(remove_ros_args([sys.argv[0], *arguments])[1:])
+    try:
+        if importlib.util.find_spec("nicegui") is None:
+            raise ServerError("NiceGUI is not installed; run 'make setup CONSOLE=1'")
+        require_free(options)
+    except ServerError as error:
+        sys.stderr.write(f"console: {error}\n")
+        return EXIT_REFUSED
+    from equi_console.server import serve  # takes a second
+
+    with initialized(arguments) as shutdown:
+        shutdown.ignore()  # the web server handles signals
+        node = ConsoleNode(options)
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        ended = threading.Event()
+
+        def spin() -> None:
+            with contextlib.suppress(ExternalShutdownException):
+                while not ended.is_set():
+                    executor.spin_once(timeout_sec=_SPIN_S)
+
+        thread = threading.Thread(target=spin, name="ros", daemon=True)
+        thread.start()
+        node.worker.start()
+        try:
+            serve(node.desk, node.worker, node.feeds, options)
+        finally:
+            ended.set()
+            thread.join(2.0)
+            executor.shutdown(timeout_sec=1.0)
+            node.destroy_node()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
