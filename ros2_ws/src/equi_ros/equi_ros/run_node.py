@@ -78,7 +78,8 @@ def run_node(
                 node = make()
             except refused as error:
                 rclpy.logging.get_logger(name).fatal(f"refused to start: {error}")
-                return EXIT_REFUSED
+                code = EXIT_REFUSED
+                return code
             executor.add_node(node)
             with logging_to_ros(node):
                 shutdown.spin(
@@ -92,7 +93,9 @@ def run_node(
             shutdown.ignore()
             if node is not None:
                 getattr(node, "release", lambda: None)()
-                with leaving_in_time(EXIT_FAILED if sys.exc_info()[0] else code):
+            with leaving_in_time(EXIT_FAILED if sys.exc_info()[0] else code):
+                if node is not None:
                     node.destroy_node()
-            executor.shutdown(timeout_sec=POLL_PERIOD_S)
+                executor.shutdown(timeout_sec=POLL_PERIOD_S)
+                rclpy.try_shutdown()
     return code
