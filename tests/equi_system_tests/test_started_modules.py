@@ -21,6 +21,8 @@ def started_modules(source: str) -> Iterator[str]:
         if isinstance(node, (ast.List, ast.Tuple)):
             for flag, name in pairwise(node.elts):
                 if isinstance(flag, ast.Constant) and flag.value == "-m":
+                    if isinstance(name, ast.Name) and name.id == "__name__":
+                        continue  # the module itself
                     assert isinstance(name, ast.Constant), "the module's name is not a literal"
                     yield str(name.value)
 
