@@ -53,6 +53,11 @@ def replace_weights(folder, data):
     change_contract(folder, lambda contract: contract.update(weights_sha256=digest))
 
 
+def test_a_folder_may_be_named_as_text(repository_root):
+    folder = repository_root / "models" / "block_picking"
+    assert DeployedPolicy.load(str(folder)).contract == DeployedPolicy.load(folder).contract
+
+
 def test_an_action_lies_in_the_box_and_the_state_moves_on(policy):
     state = policy.initial_state()
     action, following = policy.act(image(), state)

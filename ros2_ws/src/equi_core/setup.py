@@ -34,5 +34,10 @@ setup(
     extras_require={"test": ["pytest"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
-    entry_points={"console_scripts": ["equi-bench = equi_core.bench:main"]},
+    entry_points={
+        "console_scripts": [
+            "equi-bench = equi_core.bench:main",
+            "equi-models = equi_core.model_zoo.command:main",
+        ],
+    },
 )

@@ -93,7 +93,7 @@ class DeployedPolicy:
         self._weights = _Weights(self.layout, tensors)
 
     @classmethod
-    def load(cls, folder: Path, *, allow_unsigned: bool = False) -> DeployedPolicy:
+    def load(cls, folder: Path | str, *, allow_unsigned: bool = False) -> DeployedPolicy:
         """Read a model folder.
 
         Args:
@@ -106,6 +106,7 @@ class DeployedPolicy:
             LayoutError: the contract describes a network this class cannot run.
             WeightsError: the weights are missing, damaged, or not those of the contract.
         """
+        folder = Path(folder)
         contract = PolicyContract.load(folder / CONTRACT_FILE, allow_unsigned=allow_unsigned)
         return cls(contract, load_weights(folder / WEIGHTS_FILE, contract.weights_sha256))
 
