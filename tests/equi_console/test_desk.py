@@ -11,6 +11,7 @@ import pytest
 from equi_console import desk_state as states
 from equi_console.desk import Action, Desk
 from equi_console.desk_state import DeskState, PerceptionView, RobotView, SafetyView
+from equi_console.placement import Placed, Placement
 from equi_console.seat import OperatorSeat, SeatTaken
 
 ANNA, BEN = "browser-a", "browser-b"
@@ -116,6 +117,16 @@ def test_a_run_needs_perception_and_a_sane_number(desk: Desk) -> None:
     desk.state.perception = PerceptionView(False, ("cloud_stale: cam_left",), {})
     assert "cloud_stale: cam_left" in desk.press(ANNA, Action.RUN, episodes=1).text
     desk.state.perception = PerceptionView(True, (), {})
+    assert desk.press(ANNA, Action.RUN, episodes=1).ok is None
+
+
+def test_on_a_robot_a_scene_is_ready_when_the_check_says_so(desk: Desk) -> None:
+    off = Placed("A", (0.5, 0.0), (0.512, 0.0))
+    desk.state.simulated = False
+    desk.state.placement = Placement(7, (off,))
+    refused = desk.press(ANNA, Action.RUN, episodes=1)
+    assert "the scene is not arranged: scene 7: not ready: A: move it (by -12.0" in refused.text
+    desk.state.placement = Placement(7, (Placed("A", (0.5, 0.0), (0.501, 0.0)),))
     assert desk.press(ANNA, Action.RUN, episodes=1).ok is None
 
 

@@ -24,6 +24,7 @@ setup(
         "equi_ros",
         "numpy",
         "opencv-python-headless",
+        "scipy",
     ],
     extras_require={"test": ["pytest"], "browser": ["nicegui"]},
     python_requires=">=3.10,<3.13",

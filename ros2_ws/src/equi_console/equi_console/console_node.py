@@ -26,10 +26,13 @@ from rclpy.utilities import remove_ros_args
 from equi_console.desk import Action, Desk
 from equi_console.desk_state import DeskState
 from equi_console.episode_worker import EpisodeWorker
+from equi_console.placement import TableView, check_placement, sealed_words
 from equi_console.ros_feeds import Feeds
 from equi_console.ros_requests import Done, Requests
 from equi_console.server_options import ServerError, ServerOptions, parse, require_free
 from equi_core.calibration import CalibrationError, CellCalibration
+from equi_core.files.scene_layout import FILE_NAME as LAYOUTS_FILE
+from equi_core.files.scene_layout import LayoutError, SceneLayout, SceneLayouts
 from equi_core.locations.find import find_calibration
 from equi_evaluation.evaluate_node import EvaluateNode
 from equi_evaluation.evaluate_options import EvaluateOptions
@@ -38,6 +41,7 @@ from equi_ros.run_node import initialized
 EXIT_REFUSED = 3
 _LIFECYCLE_PERIOD_S = 1.0
 _SPIN_S = 0.05
+_PLACEMENT_PERIOD_S = 1.0
 
 
 class ConsoleNode(Node):
@@ -52,6 +56,9 @@ class ConsoleNode(Node):
         self._requests = Requests(self, state)
         self.worker = EpisodeWorker(self.desk, _evaluation(options), self._make_runner)
         self.create_timer(_LIFECYCLE_PERIOD_S, self._requests.ask_lifecycle)
+        self._layouts = load_layouts(options)
+        if self._layouts is not None:
+            self.create_timer(_PLACEMENT_PERIOD_S, self._check_placement)
         self._options = options
         self._runner: EvaluateNode | None = None
 
@@ -66,6 +73,33 @@ class ConsoleNode(Node):
             if action is Action.STOP:
                 self.worker.stop()
             self._requests.carry_out(action, arguments, done)
+
+    def _check_placement(self) -> None:
+        """Hold the next scene against what the cameras see, while nothing runs."""
+        state, views = self.desk.state, self.feeds.views
+        if self._layouts is None or self.desk.running:
+            state.layout = state.placement = None
+            return
+        seed = self._options.seed + len(self.worker.store.results)
+        try:
+            layout = self._layouts.of_seed(seed)
+        except LayoutError:
+            state.layout = state.placement = None
+            return
+        if state.layout != layout:
+            state.layout = layout
+            self._seal(layout)
+        if views:
+            state.placement = check_placement(layout, TableView.merged(list(views)))
+
+    def _seal(self, layout: SceneLayout) -> None:
+        """Write for the assistant which object is the movable one; the page never says it."""
+        folder = Path(self._options.output) / "sealed"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"scene-{layout.seed}.txt").write_text(sealed_words(layout))
+        except OSError as error:
+            self.desk.say("console", "scene", f"the sealed file was not written: {error}", ok=False)
 
     def _make_runner(self) -> EvaluateNode:
         """The evaluator, in the worker's thread."""
@@ -106,6 +140,17 @@ class _NoSignal:
     def check(self) -> None:
         if not rclpy.ok():
             raise ExternalShutdownException
+
+
+def load_layouts(options: ServerOptions) -> SceneLayouts | None:
+    """The scenes to arrange: of a real cell only; None where the model has no such file.
+
+    A simulated cell arranges its scenes itself, at the start of each episode.
+    """
+    path = Path(options.model) / LAYOUTS_FILE
+    if options.simulated or not options.model or not path.is_file():
+        return None
+    return SceneLayouts.load(path)
 
 
 def calibration_words(cell: str) -> str:

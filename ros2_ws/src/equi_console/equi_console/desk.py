@@ -171,6 +171,9 @@ def _run_refusal(state: DeskState, desk: Desk, arguments: Mapping[str, Any]) -> 
     perception = state.perception
     if perception is not None and not perception.ready:
         return "perception is not ready: " + ("; ".join(perception.reasons) or "no reason given")
+    placement = state.placement
+    if not state.simulated and placement is not None and not placement.ready:
+        return f"the scene is not arranged: {placement}"
     return ""
 
 

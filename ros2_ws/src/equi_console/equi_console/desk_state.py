@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from equi_console.placement import Placement
+from equi_core.files.scene_layout import SceneLayout
+
 FloatArray = NDArray[np.float64]
 
 IDLE, ACTIVE, HOLD, FAULT, PAUSED = range(5)
@@ -102,6 +105,12 @@ class DeskState:
     """Counts observations; a page draws when it has changed."""
     beliefs: tuple[tuple[float, float, float], ...] = ()
     """Place (x, y) of each object relative to the gripper [m], and its probability."""
+    placement: Placement | None = None
+    """What the scene helper says of the next scene; None: it has none to compare with."""
+    layout: SceneLayout | None = None
+    """The next scene; its hidden property is not for the page."""
+    gripper_at_m: tuple[float, float] = (0.0, 0.0)
+    """Where the middle of the observation is in the task frame [m]."""
     rates_hz: Mapping[str, float] = field(default_factory=dict)
     """Of the cameras' images."""
     latencies_ms: dict[str, deque[float]] = field(default_factory=dict)

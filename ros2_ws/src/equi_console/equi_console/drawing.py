@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import cv2
@@ -10,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_console.desk_state import DeskState, StepView
+from equi_console.placement import by_place
 from equi_core.contract import ImageSpec
+from equi_core.files.scene_layout import SceneLayout
 from equi_evaluation.episode_video import depth_image, draw_beliefs
 
 BgrImage = NDArray[np.uint8]
 
 TOP_VIEW_PX = 420
 _REQUESTED, _EXECUTED = (200, 120, 30), (60, 60, 210)  # BGR
+_WANTED = (40, 220, 240)
 _JPEG_QUALITY = 80
 
 
@@ -26,6 +30,8 @@ def top_view(state: DeskState, view_m: float = ImageSpec().view_m) -> bytes:
         return blank(TOP_VIEW_PX, "no observation yet")
     drawn = depth_image(state.observation, TOP_VIEW_PX)
     draw_beliefs(drawn, list(state.beliefs), view_m)
+    if state.layout is not None:
+        _draw_layout(drawn, state.layout, state.gripper_at_m, view_m)
     requested, executed = state.requested, state.executed
     if requested is not None:
         if executed is not None and executed.step_index == requested.step_index:
@@ -34,6 +40,24 @@ def top_view(state: DeskState, view_m: float = ImageSpec().view_m) -> bytes:
         text = f"step {requested.step_index}  gripper {requested.closedness:.2f}"
         _label(drawn, text, (8, TOP_VIEW_PX - 10))
     return jpeg(drawn)
+
+
+def _draw_layout(
+    drawn: BgrImage, layout: SceneLayout, centre_m: tuple[float, float], view_m: float
+) -> None:
+    """Outlines of the next scene, all in one colour: which object is movable stays hidden."""
+    size = drawn.shape[0]
+    for name, item in by_place(layout.objects):
+        half_x, half_y = item.size_m[0] / 2, item.size_m[1] / 2
+        c, s = math.cos(item.yaw_rad), math.sin(item.yaw_rad)
+        corners = []
+        for along, across in ((1, 1), (1, -1), (-1, -1), (-1, 1)):
+            x = item.x_m + c * along * half_x - s * across * half_y - centre_m[0]
+            y = item.y_m + s * along * half_x + c * across * half_y - centre_m[1]
+            corners.append((size * (0.5 + y / view_m), size * (0.5 + x / view_m)))
+        outline = np.array(corners, dtype=np.int32)
+        cv2.polylines(drawn, [outline], True, _WANTED, 1, cv2.LINE_AA)
+        _label(drawn, name, (int(outline[:, 0].min()), int(outline[:, 1].min()) - 4))
 
 
 def side_view(rgb: NDArray[np.uint8], width_px: int = 320) -> bytes:

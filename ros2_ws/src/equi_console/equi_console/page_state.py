@@ -21,7 +21,15 @@ class StatePanel:
             ui.label("State").classes("text-lg font-bold")
             self._lines = {
                 name: ui.label().classes("text-sm").props(f'data-testid="state-{name}"')
-                for name in (*NODES, "driver", "speed", "cameras", "perception", "calibration")
+                for name in (
+                    *NODES,
+                    "driver",
+                    "speed",
+                    "cameras",
+                    "perception",
+                    "calibration",
+                    "scene",
+                )
             }
 
     def refresh(self) -> None:
@@ -43,6 +51,8 @@ class StatePanel:
         if perception is not None:
             words = "ready" if perception.ready else "; ".join(perception.reasons) or "waiting"
             lines["perception"].text = f"perception: {words}"
+        placement = state.placement
+        lines["scene"].text = "" if placement is None else str(placement)
         lines["calibration"].text = f"calibration: {state.calibration}"
 
 

@@ -26,6 +26,8 @@ from visualization_msgs.msg import MarkerArray
 
 from equi_console import drawing
 from equi_console.desk_state import DeskState, PerceptionView, RobotView, SafetyView, StepView
+from equi_console.placement import TableView
+from equi_core.contract import ImageSpec
 from equi_evaluation.episode_recorder import ImageFormatError, rgb_image
 from equi_ros import qos
 
@@ -37,6 +39,7 @@ _FAULTS = {
 }
 _SIDE_VIEW_PERIOD_S = 0.2
 _RATE_WINDOW = 12
+_KEPT_VIEWS = 6
 
 
 class Feeds:
@@ -48,6 +51,9 @@ class Feeds:
         """Newest picture (JPEG) of each camera."""
         self.side_view_number = 0
         self._arrivals: dict[str, deque[float]] = {}
+        self._spec = ImageSpec()
+        self.views: deque[TableView] = deque(maxlen=_KEPT_VIEWS)
+        """The newest height maps, for the scene helper."""
         self._tcp_xy = (0.0, 0.0)
         subscribe = node.create_subscription
         subscribe(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE)
@@ -105,6 +111,15 @@ class Feeds:
         if image.size == int(np.prod(shape)) and image.ndim == 1 and message.channels == 2:
             self._tcp_xy = (message.tcp_position.x, message.tcp_position.y)
             self._state.observation = image.reshape(shape)
+            self._state.gripper_at_m = self._tcp_xy
+            if message.height == self._spec.size_px:
+                tcp = message.tcp_position
+                gripper = (message.tcp_yaw_rad, float(message.gripper_opening))
+                self.views.append(
+                    TableView.of_observation(
+                        image.reshape(shape), (tcp.x, tcp.y, tcp.z), gripper, self._spec
+                    )
+                )
             self._state.observation_number += 1
 
     def _on_command(self, message: DeltaCommand) -> None:
