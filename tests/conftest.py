@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 from families import ManagedProcess, ProcessFamily
 from ros_domains import reserved_domain
-from ros_origin import PIP_ROS2_IS_INSTALLED
+from ros_origin import LAUNCH_IS_ROSS_OWN, PIP_ROS2_IS_INSTALLED
 from ros_probe import RosProbe
 
-# Where a real ROS 2 is used, pip_ros2 is not installed and has nothing to be tested.
-collect_ignore = [] if PIP_ROS2_IS_INSTALLED else ["pip_ros2"]
+# Where a real ROS 2 is used, pip_ros2 is not installed, or hidden, and has nothing to be tested.
+collect_ignore = ["pip_ros2"] if LAUNCH_IS_ROSS_OWN or not PIP_ROS2_IS_INSTALLED else []
 
 
 def pytest_configure(config: pytest.Config) -> None:
