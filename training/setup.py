@@ -50,6 +50,7 @@ setup(
             "equi-export = equi_rl.cli.export:main",
             "equi-scenes = equi_rl.export.scene_layouts:main",
             "equi-demos = equi_rl.cli.demos:main",
+            "equi-probe = equi_rl.cli.probe:main",
         ],
         "equi.benchmarks": [
             "carflag = equi_rl.carflag.bench:run",
