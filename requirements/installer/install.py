@@ -3,7 +3,7 @@
 
 Run by the system's Python with the standard library alone. Every step leaves a stamp when it has
 succeeded, keyed by a hash of its inputs, so that a second run does nothing, and a run after a kill
-goes on where the last one was.
+continues where the last one was.
 
     make setup                     everything: training, tests and robot
     make setup PROFILE=robot       the robot PC: neither escnn nor pybullet
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         sys.stderr.write(
-            "\nsetup interrupted. Finished steps are kept: `make setup` goes on from there.\n"
+            "\nsetup interrupted. Finished steps are kept: `make setup` continues from there.\n"
         )
         return 130
 
@@ -68,7 +68,7 @@ def install(
     if interrupted:
         ended = stamps.end_leftovers(marker)
         step_name = stamps.read(marker).get("step", "?")
-        say(f"the last setup did not finish (step '{step_name}'): going on from there")
+        say(f"the last setup did not finish (step '{step_name}'): continuing from there")
         if ended:
             say(f"      ended what it had left running: {', '.join(map(str, ended))}")
     ros_prefix = sourced_ros_prefix(layout)

@@ -65,9 +65,18 @@ def test_limits_of_the_simulated_cell_stay_on_loopback(address: str) -> None:
 
 
 def test_the_policy_is_the_given_model_by_path(tmp_path: Path) -> None:
-    PolicyContract(task="block_picking").save(tmp_path / "contract.json")
+    PolicyContract(task="block_pulling").save(tmp_path / "contract.json")
     choice = choose_policy(str(tmp_path), "block_pulling", "policy", simulated=False)
     assert (choice.folder, choice.driven_by) == (tmp_path, "policy")
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_a_model_of_another_task_is_refused_with_the_task_it_was_trained_for(
+    tmp_path: Path, simulated: bool
+) -> None:
+    PolicyContract(task="drawer_opening").save(tmp_path / "contract.json")
+    with pytest.raises(ArgumentError, match="trained for drawer_opening, but task:=block_picking"):
+        choose_policy(str(tmp_path), "block_picking", "policy", simulated)
 
 
 @pytest.mark.usefixtures("no_models")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from equi_evaluation.demo import demo_environment
+from equi_evaluation.demo import demo_environment, main
 
 LAST_OUTGOING_PORT = 60999
 """Upper end of Linux's range for outgoing connections."""
@@ -40,3 +40,11 @@ def test_everything_else_of_the_shell_stays(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_of_this_lab")
 
     assert demo_environment()["RMW_IMPLEMENTATION"] == "rmw_of_this_lab"
+
+
+@pytest.mark.parametrize("count", ["0", "-3"])
+def test_no_cell_is_started_for_no_episodes(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([f"--episodes={count}"])
+    assert ended.value.code == 2
+    assert f"--episodes is {count}; it must be at least 1" in capsys.readouterr().err

@@ -189,6 +189,17 @@ def test_other_weights_are_noticed(tmp_path, model):
     assert not any(step.equal for step in replay(path, policy))
 
 
+def test_a_model_that_refuses_the_observations_is_said_to_do_so(tmp_path, model, capsys):
+    path = tmp_path / "e.mcap"
+    record_episode(path, DeployedPolicy.load(model))
+    other = tmp_path / "other"
+    other.mkdir()
+    assert main([str(path), "--model", str(write_random_policy(other, seed=1))]) == 1
+    shown = capsys.readouterr().out
+    assert "now no command: this policy refuses the observation" in shown
+    assert "None" not in shown
+
+
 def test_a_record_without_an_episode_is_refused(tmp_path, model):
     Recorder(tmp_path / "empty.mcap").close()
     with pytest.raises(ReplayError, match="no command"):

@@ -182,7 +182,7 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process(checkout: Path) -> 
     os.killpg(setup.pid, signal.SIGINT)
     output, _ = setup.communicate(timeout=30)
     assert setup.returncode == 130
-    assert "`make setup` goes on from there" in output
+    assert "`make setup` continues from there" in output
     assert _processes_in(checkout) == []
     again = finish(start_setup(checkout))
     assert "virtual environment" not in again

@@ -88,7 +88,7 @@ class BoardDetector:
             grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         flat_ids, pixels = self._find(grey, intrinsics)
         if len(flat_ids) == 0:
-            return _nothing("no board found: is it in view, lit, and the one of the definition?")
+            return _nothing("no board found: is it in view, lit, and the board of the cell file?")
         inside = np.all(
             (pixels > _BORDER_PX)
             & (pixels < np.array([grey.shape[1], grey.shape[0]]) - 1 - _BORDER_PX),

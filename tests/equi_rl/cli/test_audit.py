@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from small_networks import tiny_config
@@ -31,6 +33,14 @@ def test_a_checkpoint_is_audited_per_element_and_step(tmp_path, capsys):
     for element in ("r3", "m0", "m3"):
         assert text.count(element) == 3  # mean, log-std, value
     assert "value" in text
+
+
+def test_no_error_loses_its_exponent_in_a_narrow_terminal(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["network", "--steps", "50", "--episodes", "1"]) == 0
+    numbers = re.findall(r"\d\.\d\S*", capsys.readouterr().out.partition("element")[2])
+    assert len(numbers) > 40
+    assert [text for text in numbers if not re.fullmatch(r"\d\.\d+(e[-+]\d\d\)?|\)?)?", text)] == []
 
 
 def test_an_environment_is_audited(capsys):

@@ -141,6 +141,8 @@ def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(cap
         (("--batch-episodes", "0"), ("batch_episodes is 0", "at least 1")),
         (("--group", "C5"), ("network.group = 'C5'", "C4, C8")),
         (("--sac.tau", "3"), ("sac.tau is 3.0", "between 0 and 1")),
+        (("--sac.discount", "5"), ("sac.discount is 5.0", "between 0 and 1")),
+        (("--sac.discount", "-1"), ("sac.discount is -1.0", "between 0 and 1")),
         (("--sac.tau", "high"), ("--sac.tau", "'high'", "FLOAT")),
         (("--sac.encoder", "none"), ("--sac.encoder", "none", "separate", "critic")),
         (("--sac.encoder", "both"), ("actor_uses_updated_critic is True", "must be False")),

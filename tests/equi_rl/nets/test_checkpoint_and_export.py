@@ -200,7 +200,7 @@ def test_what_was_measured_of_other_weights_does_not_stay_beside_new_ones(folder
     model = tmp_path / "model"
     main([str(folder), str(model), "--evaluation", str(evaluation)])
     (model / "curve.png").write_bytes(b"of another run")
-    assert main([str(folder), str(model)]) == 0
+    assert main([str(folder), str(model), "--overwrite"]) == 0
     # The layouts of the task's test scenes were not measured: they stay.
     kept = {"policy.safetensors", "contract.json", "MODEL_CARD.md", "scenes.json"}
     assert set(contents(model)) == kept
@@ -225,9 +225,20 @@ def test_an_export_that_is_refused_leaves_the_model_as_it_was(fault, folder, tmp
         save_checkpoint(folder, contract_for(config), Actor(config))
     else:
         evaluation = model
-    assert main([str(folder), str(model), "--evaluation", str(evaluation)]) == 2
+    again = [str(folder), str(model), "--evaluation", str(evaluation), "--overwrite"]
+    assert main(again) == 2
     # then nothing has changed.
     assert contents(model) == before
+
+
+def test_a_model_is_replaced_only_on_request(folder, tmp_path, capsys):
+    model = tmp_path / "model"
+    assert main([str(folder), str(model)]) == 0
+    before = contents(model)
+    assert main([str(folder), str(model)]) == 2
+    assert "already holds a model; give --overwrite" in capsys.readouterr().err
+    assert contents(model) == before
+    assert main([str(folder), str(model), "--overwrite"]) == 0
 
 
 def test_a_refused_export_makes_no_folder(folder, tmp_path):

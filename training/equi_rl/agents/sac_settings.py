@@ -82,7 +82,7 @@ class SacSettings:
                 " sac.demonstration_weight, or the actor learns nothing meanwhile; use"
                 " sac.actor_frozen_updates for that"
             )
-        for name in ("td_lambda", "tau", "policy_ema"):
+        for name in ("discount", "td_lambda", "tau", "policy_ema"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(
                     f"sac.{name} is {getattr(self, name)}; it must lie between 0 and 1"

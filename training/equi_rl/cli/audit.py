@@ -26,12 +26,14 @@ from equi_rl.nets.equivariance import ElementError, actor_errors, critic_errors
 from equi_rl.nets.symmetry import GROUP_NAMES, SymmetryError
 
 _SHOWN_STEPS = (0, 1, 4, 9, 24, 49)
+_TABLE_WIDTH = 120
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     parsed = _parser().parse_args(arguments)
-    console = Console(markup=False, highlight=False)
+    # A narrow terminal breaks the lines of a table; a narrow table would cut off the exponents.
+    console = Console(markup=False, highlight=False, width=max(Console().width, _TABLE_WIDTH))
     from equi_rl.audit.task import AuditError
     from equi_rl.nets.checkpoint import CheckpointError
 

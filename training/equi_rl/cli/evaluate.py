@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The ``equi-evaluate`` command: how often a policy succeeds, where it fails, and how that looks.
+"""equi-evaluate: how often a policy succeeds, where it fails, and how that looks.
 
     equi-evaluate runs/picking/checkpoints/best --episodes 200
     equi-evaluate models/block_picking --randomised

@@ -16,7 +16,7 @@ from equi_core.files.scene_layout import FILE_NAME
 from equi_core.scene_seeds import TEST_SEED
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.envs import TASKS
-from equi_rl.export.exporter import ExportError, export
+from equi_rl.export.exporter import CONTRACT_FILE, ExportError, export
 from equi_rl.export.scene_layouts import COUNT, scenes_of_seeds
 from equi_rl.nets.checkpoint import CheckpointError, load_checkpoint
 from equi_rl.training.evaluation import EvaluationError
@@ -37,8 +37,20 @@ def main(arguments: list[str] | None = None) -> int:
         type=Path,
         help="folder of equi-evaluate: its success rates go onto the card, its videos beside it",
     )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the model that the folder holds"
+    )
     parsed = parser.parse_args(arguments)
     console = Console(stderr=True)
+    if (parsed.model / CONTRACT_FILE).exists() and not parsed.overwrite:
+        console.print(
+            f"equi-export: {parsed.model} already holds a model; give --overwrite to replace it, or"
+            " choose another folder. Nothing was changed",
+            markup=False,
+            style="red",
+            soft_wrap=True,
+        )
+        return 2
     try:
         checkpoint = load_checkpoint(parsed.checkpoint)
         run_folder = parsed.checkpoint.resolve().parent.parent

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The ``equi-report`` command: learning curves and tables from run folders.
+"""equi-report: learning curves and tables from run folders.
 
     equi-report --runs runs/carflag --out training/docs                # table and figures
     equi-report --curves training/docs/carflag_curves.csv --out redrawn    # without the runs
     equi-report --runs runs/more --curves docs/carflag_curves.csv --out docs    # add some runs
 
-For CarFlag it writes ``carflag_curves.csv`` (every evaluation), ``carflag_costs.csv`` (steps and
-time) and ``carflag_results.md`` (tables), for robot tasks ``robot_curves.csv`` and
-``robot_results.md``, and figures in ``images/``. Curves show the mean over seeds and one standard
+For CarFlag it writes `carflag_curves.csv` (every evaluation), `carflag_costs.csv` (steps and
+time) and `carflag_results.md` (tables), for robot tasks `robot_curves.csv` and
+`robot_results.md`, and figures in `images/`. Curves show the mean over seeds and one standard
 deviation.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The ``equi-sweep`` command: run a whole sweep of experiments, on this machine or on a cluster.
+"""equi-sweep: run a whole sweep of experiments, on this machine or on a cluster.
 
     equi-sweep carflag --folder runs/carflag                   # start, or resume after being killed
     equi-sweep comparison --folder /shared/comparison --on ray --address auto
@@ -7,7 +7,7 @@
     equi-sweep status --folder runs/carflag                    # how far it is, from anywhere
     equi-sweep carflag --folder runs/carflag --list --json     # the jobs, for another engine
 
-A sweep is a list of jobs, each of them plain data: a name, the ``equi-train`` arguments that make
+A sweep is a list of jobs, each of them plain data: a name, the `equi-train` arguments that make
 it true, and what it needs of a machine. Finished jobs are skipped, jobs of a lost machine go on
 elsewhere from their last checkpoint, and a job that somebody else works on is left alone. On a
 cluster the folder lies on a disk that all machines share.

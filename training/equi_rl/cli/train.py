@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The ``equi-train`` command: train an experiment in a run folder, or resume one.
+"""equi-train: train an experiment in a run folder, or resume one.
 
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first --resume

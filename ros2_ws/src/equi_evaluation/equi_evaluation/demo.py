@@ -87,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     good = sum(result.success for result in results)
     for video in sorted(folder.glob("*.mp4")):
         console.print(f"video   {video}", soft_wrap=True, highlight=False)
-    console.print(f"report  {folder / 'report.html'}", soft_wrap=True, highlight=False)
+    if (folder / "report.html").is_file():
+        console.print(f"report  {folder / 'report.html'}", soft_wrap=True, highlight=False)
     console.print(f"log     {log}", soft_wrap=True, highlight=False)
     if not results:
         console.print("[red]no episode was run; the log says why[/]")
@@ -169,14 +170,17 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog="Example: ros2 run equi_evaluation demo --task block_picking --episodes 2",
     )
     parser.add_argument("--task", default="block_picking", choices=_TASKS)
-    parser.add_argument("--episodes", type=int, default=2)
+    parser.add_argument("--episodes", type=int, default=2, help="number of episodes to run")
     parser.add_argument("--seed", type=int, default=TEST_SEED, help="seed of the first scene")
     parser.add_argument(
         "--console", action="store_true", help="run no episodes: open the console in the browser"
     )
     parser.add_argument("--model", type=Path, default=None, help="policy folder")
     parser.add_argument("--output", type=Path, default=None, help="folder of the results")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.episodes < 1:
+        parser.error(f"--episodes is {options.episodes}; it must be at least 1")
+    return options
 
 
 if __name__ == "__main__":

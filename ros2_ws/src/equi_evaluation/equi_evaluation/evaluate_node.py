@@ -6,7 +6,7 @@
 
 In the simulated cell (--ground-truth) success comes from the referee. On hardware the operator is
 asked: before each episode to arrange the scene, which is shown, after it for the label; `d` and
-ENTER during an episode declare success. A run that was interrupted goes on where it stopped.
+ENTER during an episode declare success. A run that was interrupted continues where it stopped.
 
 However it is stopped (Ctrl-C, SIGTERM, a closed terminal, an error), the running episode is
 cancelled first, so that the arm holds. Signals are handled between two callbacks

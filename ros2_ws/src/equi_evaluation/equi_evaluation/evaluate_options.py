@@ -44,7 +44,7 @@ def parse(arguments: Sequence[str]) -> EvaluateOptions:
         description="Run, record and label episodes of the running policy, and report.",
         epilog="Example: ros2 run equi_evaluation evaluate --episodes 50 --ground-truth --record",
     )
-    parser.add_argument("--episodes", type=int, default=50, help="episodes that shall count")
+    parser.add_argument("--episodes", type=int, default=50, help="number of episodes that count")
     parser.add_argument("--seed", type=int, default=TEST_SEED, help="seed of the first scene")
     parser.add_argument("--task", default="block_picking", help="task of the running policy")
     parser.add_argument("--cell", default="sim", help="name of the cell, for the report")
@@ -67,7 +67,10 @@ def parse(arguments: Sequence[str]) -> EvaluateOptions:
         "--cameras", nargs="+", default=["cam_left", "cam_right"], help="names of the cameras"
     )
     parser.add_argument(
-        "--videos", type=int, default=2, help="make videos of the first so many recordings"
+        "--videos",
+        type=int,
+        default=2,
+        help="number of recordings, from the first on, to make a video of",
     )
     parser.add_argument(
         "--side-view", default="cam_left/color/image_raw", help="image topic for the video"

@@ -142,7 +142,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     different = [step for step in steps if not step.equal]
     for step in different:
-        sys.stdout.write(f"step {step.step_index}: sent {step.recorded}, now {step.replayed}\n")
+        now = step.replayed or "no command: this policy refuses the observation"
+        sys.stdout.write(f"step {step.step_index}: sent {step.recorded}, now {now}\n")
     sys.stdout.write(f"{len(steps) - len(different)} of {len(steps)} commands are bit-equal\n")
     return 1 if different else 0
 
