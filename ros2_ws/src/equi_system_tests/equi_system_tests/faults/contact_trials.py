@@ -197,8 +197,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--trials", type=int, default=100, help="approaches (%(default)s)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--speed-m-s", type=float, help="drive all steps at this speed, to see why the limits exist"
+    )
     parsed = parser.parse_args(arguments)
-    trials = run_trials(parsed.trials, parsed.seed)
+    speeds = {}
+    if parsed.speed_m_s is not None:
+        speeds = dict.fromkeys(("step_speed_m_s", "near_surface_speed_m_s"), parsed.speed_m_s)
+    trials = run_trials(parsed.trials, parsed.seed, **speeds)
     Console(stderr=True).print(_table(trials))
     sys.stdout.write(json.dumps([dataclasses.asdict(trial) for trial in trials]) + "\n")
     return 0 if all(trial.noticed and not trial.protective_stop for trial in trials) else 1
