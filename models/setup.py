@@ -6,7 +6,10 @@ from setuptools import setup
 
 package_name = "equi_models"
 # What the robot loads, and what a person reads before it does; pictures stay behind.
-PARTS = ("contract.json", "policy.safetensors", "evaluation.json", "MODEL_CARD.md", "scenes.json")
+PARTS = (
+    *("contract.json", "policy.safetensors", "evaluation.json", "MODEL_CARD.md", "scenes.json"),
+    *("probe.json", "PROBE_CARD.md"),
+)
 
 setup(
     name=package_name,

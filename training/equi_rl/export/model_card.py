@@ -11,6 +11,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from equi_core.belief.probe_file import CARD_FILE as PROBE_CARD_FILE
+from equi_core.belief.probe_file import PROBE_FILE
 from equi_core.contract import PolicyContract
 from equi_core.statistics import SuccessRate
 from equi_rl.nets.equivariance import ElementError, actor_errors
@@ -133,8 +135,8 @@ def images_in(folder: Path) -> list[str]:
 
 
 def remove_evidence(model: Path) -> None:
-    """Delete evaluation, videos and curve: they belong to the weights that lay there before."""
-    for name in (RESULT_FILE, *_PICTURES):
+    """Delete evaluation, videos, curve and probe: they are of the weights that lay there before."""
+    for name in (RESULT_FILE, *_PICTURES, PROBE_FILE, PROBE_CARD_FILE):
         (model / name).unlink(missing_ok=True)
 
 

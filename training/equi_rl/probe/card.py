@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from equi_core.belief.probe_file import StoredProbe
+from equi_core.belief.probe_file import CARD_FILE, StoredProbe
 from equi_rl.data.atomic_file import write_atomically
 from equi_rl.probe.fit import BEFORE
 
-CARD_FILE = "PROBE_CARD.md"
 MOST_BEFORE = 0.55
 LEAST_AFTER = 0.97
 JUDGED_AFTER = "contact + 2"
@@ -50,8 +49,8 @@ def write_card(stored: StoredProbe, folder: Path) -> Path:
         f"- Fitted on scenes {fitted[0]} to {fitted[1]}, tested on {tested[0]} to {tested[1]}, "
         "each played twice, once with either object movable. Neither policy nor probe was "
         "fitted to the test scenes.",
-        "- `contact + n`: n steps after the first observation that follows a touch. AUC 0.5: no "
-        "better than a coin.",
+        "- `contact + n`: n steps after the first observation that follows a touch, or at the end "
+        "of an episode that is over by then. AUC 0.5: no better than a coin.",
         "",
         "| moment | AUC | samples | episodes |",
         "|---|---|---|---|",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -44,10 +45,6 @@ class ProbeEpisode:
     contact_step: int
     """First observation after something was touched; T if nothing was."""
     success: bool
-
-    def moment_of(self, index: int) -> int | None:
-        """Steps since the first contact at an observation; None before it."""
-        return None if index < self.contact_step else index - self.contact_step
 
 
 def play_pair(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[ProbeEpisode]:
@@ -156,8 +153,6 @@ def _save(path: Path, pair: list[ProbeEpisode]) -> None:
                 dtype=np.int64,
             ),
         }
-    from io import BytesIO
-
     buffer = BytesIO()
     np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     write_atomically(path, buffer.getvalue())

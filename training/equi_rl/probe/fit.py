@@ -67,18 +67,21 @@ def fit_probe(
 
 
 def results_of(probe: BeliefProbe, episodes: Sequence[ProbeEpisode]) -> tuple[LagResult, ...]:
-    """Area under the ROC curve before the first contact, and so many steps after it."""
-    moments: dict[str, list[tuple[float, int, int, bool]]] = {BEFORE: []}
+    """Area under the ROC curve before the first contact, and so many steps after it.
+
+    An episode that is over by then counts with its last belief: those that go on are mostly the
+    ones in which the immovable object was tried first, and alone they would flatter the probe.
+    """
+    moments: dict[str, list[tuple[float, int, bool]]] = {BEFORE: []}
     moments |= {_after(lag): [] for lag in range(LARGEST_LAG + 1)}
     for episode in episodes:
-        for index in range(len(episode.states)):
-            lag = episode.moment_of(index)
-            name = BEFORE if lag is None else _after(lag)
-            if name in moments:
-                state = _state(episode, index, probe.parts)
-                first, second = probe.score(state, episode.places_m[index])
-                logit = float(first - second) * (1.0 if episode.movable == 0 else -1.0)
-                moments[name].append((logit, episode.seed, index, episode.swapped))
+        last = len(episode.states) - 1
+        for index in range(min(episode.contact_step, last + 1)):
+            moments[BEFORE].append(_row(probe, episode, index))
+        if episode.contact_step <= last:
+            for lag in range(LARGEST_LAG + 1):
+                index = min(episode.contact_step + lag, last)
+                moments[_after(lag)].append(_row(probe, episode, index))
     results = []
     for name, found in moments.items():
         if found:
@@ -86,10 +89,18 @@ def results_of(probe: BeliefProbe, episodes: Sequence[ProbeEpisode]) -> tuple[La
             logits = np.array([row[0] for row in found])
             scores = np.concatenate([logits, -logits])
             labels = np.repeat([True, False], len(logits))
-            played = {(row[1], row[3]) for row in found}
+            played = {row[1:] for row in found}
             auc = area_under_roc(scores, labels)
             results.append(LagResult(name, round(auc, 4), len(found), len(played)))
     return tuple(results)
+
+
+def _row(probe: BeliefProbe, episode: ProbeEpisode, index: int) -> tuple[float, int, bool]:
+    """Logit in favour of the movable object, and which episode it is of."""
+    state = _state(episode, index, probe.parts)
+    first, second = probe.score(state, episode.places_m[index])
+    logit = float(first - second) * (1.0 if episode.movable == 0 else -1.0)
+    return logit, episode.seed, episode.swapped
 
 
 def area_under_roc(scores: FloatArray, labels: NDArray[np.bool_]) -> float:

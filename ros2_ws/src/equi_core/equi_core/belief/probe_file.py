@@ -22,6 +22,7 @@ from equi_core.files.plain_data import PlainDataError, read_json
 from equi_core.strict_fields import FieldError, plain_fields, read_fields
 
 PROBE_FILE = "probe.json"
+CARD_FILE = "PROBE_CARD.md"
 FORMAT_VERSION = 1
 
 
