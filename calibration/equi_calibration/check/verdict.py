@@ -257,18 +257,22 @@ def _scene_checks(cell: CellSettings, scene: SceneReport) -> list[Check]:
                 "images were taken, or its depth is off. Collect again.",
             )
         )
-        checks.append(
-            below(
-                "cameras",
-                "disagreement on the blocks",
-                scene.block_shift_mm,
-                limits.block_mm,
-                "mm",
-                "The cameras see the blocks at different positions. Put blocks of the size in the "
-                "cell file on the table, well apart and inside the workspace; collect again.",
-            )
-        )
+        checks.append(_blocks(limits, scene))
     return checks
+
+
+def _blocks(limits: VerdictLimits, scene: SceneReport) -> Check:
+    """Whether both cameras see the blocks at one place; without a block nobody can say."""
+    arrange = (
+        "Put blocks of the size in the cell file on the table, well apart and inside the "
+        "workspace; collect again."
+    )
+    name = "disagreement on the blocks"
+    advice = f"The cameras see the blocks at different positions. {arrange}"
+    if scene.common_blocks == 0:
+        name += " (none seen)"
+        advice = f"No block is seen by both cameras. {arrange}"
+    return below("cameras", name, scene.block_shift_mm, limits.block_mm, "mm", advice)
 
 
 def _age(limits: VerdictLimits, created_utc: str, now: datetime | None) -> Check:

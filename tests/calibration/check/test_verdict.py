@@ -194,6 +194,15 @@ def test_a_table_without_blocks_is_not_decided(cell, folder):
     assert "Put blocks on the table" in report.conclusion
 
 
+def test_a_verdict_without_a_block_says_that_none_was_seen(cell, folder, dataset, scene):
+    bare = dataclasses.replace(scene, common_blocks=0, block_shift_mm=float("nan"))
+    verdict = evaluate(cell, dataset, Solution.load(folder), bare)
+    (check,) = [check for check in verdict.checks if "blocks" in check.name]
+    assert not verdict.passed
+    assert check.name == "disagreement on the blocks (none seen)"
+    assert check.advice.startswith("No block is seen by both cameras. Put blocks")
+
+
 def test_the_depth_scale_of_the_device_is_found(scene):
     for view in scene.views.values():
         at_one_metre = view.correction.scale * 1.0 + view.correction.offset_m
