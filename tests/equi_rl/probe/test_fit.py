@@ -27,7 +27,7 @@ def episode(seed: int, swapped: bool, remembers: bool) -> ProbeEpisode:
     movable = int(rng.integers(2)) ^ int(swapped)
     states = rng.normal(size=(STEPS, 2 * CHANNELS))
     if remembers:
-        way = places[movable] - places[1 - movable]
+        way = places[movable]
         axes = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
         states[CONTACT:, 8:12] += 8.0 * axes @ (way / np.linalg.norm(way))
     return ProbeEpisode(
