@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     A shell starts its background jobs with SIGINT ignored, and every child would inherit that: a
     test run as `make test &` or by a CI server could then never end a node as a user does.
     """
+    os.environ["EQUI_CACHE"] = ""  # no test depends on what was played before
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # `nohup make test`

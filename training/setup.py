@@ -36,14 +36,13 @@ setup(
         "torch",
         "tyro",
     ],
-    extras_require={"test": ["pytest"]},
+    extras_require={"test": ["pytest"], "cluster": ["ray", "submitit"]},
     python_requires=">=3.10,<3.13",
     zip_safe=True,
     entry_points={
         "console_scripts": [
             "equi-train = equi_rl.cli.train:main",
             "equi-sweep = equi_rl.cli.sweep:main",
-            "equi-grid = equi_rl.cli.sweep:main",  # the earlier name
             "equi-report = equi_rl.cli.report:main",
             "equi-audit = equi_rl.cli.audit:main",
             "equi-evaluate = equi_rl.cli.evaluate:main",
@@ -57,6 +56,7 @@ setup(
             "train-step = equi_rl.bench.train_step:run",
             "update = equi_rl.bench.update:run",
             "env = equi_rl.bench.env:run",
+            "scale = equi_rl.bench.scale:run",
         ],
     },
 )

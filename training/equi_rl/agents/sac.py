@@ -46,7 +46,7 @@ class SacUpdate:
         self.settings = rates = settings or SacSettings()
         self.networks = SacNetworks(actor, critic, rates)
         device = next(actor.parameters()).device
-        start = torch.tensor(rates.initial_temperature, device=device)
+        start = torch.full((), rates.initial_temperature, device=device)
         self.log_temperature = start.log().requires_grad_()
         self._actor_parameters, self._critic_parameters = self.networks.parameters()
         self.actor_optimiser = torch.optim.Adam(

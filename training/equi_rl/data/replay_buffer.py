@@ -72,7 +72,7 @@ class EpisodeReplayBuffer:
             if _index(path) >= n_added:
                 path.unlink()
                 continue
-            self._insert(_read(path), path)
+            self._insert(read_episode(path), path)
         self._n_added = n_added
 
     def forget_evicted(self) -> None:
@@ -158,27 +158,32 @@ class EpisodeReplayBuffer:
         if self._folder is None:
             return None
         path = self._folder / f"episode_{self._n_added:08d}.npz"
-        with atomic_file(path) as stream:  # a reader never sees half an episode
-            np.savez_compressed(
-                stream,
-                depth=episode.depth,
-                holding=episode.holding,
-                format=np.array(EPISODE_FORMAT),
-                requested_action=episode.requested_action,
-                executed_action=episode.executed_action,
-                reward=episode.reward,
-                expert_action=episode.expert_action,
-                flags=np.array([episode.terminated, episode.is_demonstration]),
-                **_privileged(episode),
-            )
+        write_episode(path, episode)
         return path
+
+
+def write_episode(path: Path, episode: Episode) -> None:
+    """Write one episode; a reader never sees half of it."""
+    with atomic_file(path) as stream:
+        np.savez_compressed(
+            stream,
+            depth=episode.depth,
+            holding=episode.holding,
+            format=np.array(EPISODE_FORMAT),
+            requested_action=episode.requested_action,
+            executed_action=episode.executed_action,
+            reward=episode.reward,
+            expert_action=episode.expert_action,
+            flags=np.array([episode.terminated, episode.is_demonstration]),
+            **_privileged(episode),
+        )
 
 
 def stored_episodes(folder: Path, n_added: int) -> Iterator[Episode]:
     """The episodes among the first `n_added` that a run has kept in a folder, which stays as is."""
     for path in sorted(folder.glob(_FILE_PATTERN)):
         if _index(path) < n_added:
-            yield _read(path)
+            yield read_episode(path)
 
 
 def _privileged(episode: Episode) -> dict[str, NDArray[Any]]:
@@ -190,7 +195,8 @@ def _index(path: Path) -> int:
     return int(path.stem.split("_")[1])
 
 
-def _read(path: Path) -> Episode:
+def read_episode(path: Path) -> Episode:
+    """What `write_episode` wrote; raises ReplayError."""
     try:
         data = read_arrays(path)
         requested, executed = _actions(path, data)

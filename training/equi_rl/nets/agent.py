@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from functools import lru_cache
 from itertools import pairwise
+from typing import TypeVar
 
+import torch
 from torch import nn
 
+from equi_rl.data.device import HOST
 from equi_rl.nets.config import (
     ArchitectureError,
     Combination,
@@ -20,6 +24,7 @@ from equi_rl.nets.layers import count_parameters
 from equi_rl.nets.networks import Actor, Critic
 
 _FACTORS = [step / 200.0 for step in range(20, 301)]  # width factors tried, 0.10 to 1.50
+T = TypeVar("T", bound=nn.Module)
 _KINDS: dict[str, type[nn.Module]] = {"actor": Actor, "critic": Critic}
 
 
@@ -91,6 +96,15 @@ def plain_parameters(config: NetworkConfig, kind: str) -> int:
     embedded = config.critic_action_channels
     head = _chain([config.head_input_channels + embedded, *config.head_channels, 1])
     return total + embedded * (actions + 1) + config.critic_heads * head
+
+
+def on_device(network: T, device: torch.device) -> T:
+    """The network on a device; elsewhere than on the host, a copy of it.
+
+    escnn shares the bases of its filters among all networks of a process. Moved with one of them,
+    they would be missing in the others.
+    """
+    return network if device == HOST else copy.deepcopy(network).to(device)
 
 
 def share_encoder(actor: Actor, critic: Critic) -> None:

@@ -67,7 +67,7 @@ class Frames:
         cells = pixels.shape[-1] // self.block
         if not is_host(pixels):
             return self._images_on_device(pixels, cells)
-        blocks = torch.empty(len(pixels), cells, cells, self.block**2)
+        blocks = torch.empty(len(pixels), cells, cells, self.block**2, device=HOST)
         blocks_into(blocks.numpy(), pixels.numpy(), self.block, self.offset_m, self.scale_per_m)
         return blocks.permute(0, 3, 1, 2)
 

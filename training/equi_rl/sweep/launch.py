@@ -19,6 +19,7 @@ from pathlib import Path
 
 from equi_rl.cluster.work_server import die_with_parent
 
+NODE_VARIABLE = "EQUI_NODE"
 _END_LIMIT_S = 20.0
 _POLL_S = 0.2
 
@@ -80,9 +81,9 @@ def run_to_end(
 
 
 def machine() -> str:
-    """Host name, with Ray's short name of the node where there is one."""
-    node = os.environ.get("RAY_NODE_ID", "")
-    return socket.gethostname() + (f"/{node[:6]}" if node else "")
+    """Host name, and the short name of the node if the cluster has one for it."""
+    node = os.environ.get(NODE_VARIABLE, "")
+    return socket.gethostname() + (f"/{node}" if node else "")
 
 
 def main(arguments: list[str]) -> None:

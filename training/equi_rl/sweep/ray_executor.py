@@ -8,6 +8,7 @@ job's process ends with its task, and a task with its node or its sweep.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ class RayExecutor:
     def start(self, job: Job, folder: Path) -> StartedJob:
         """Hand a task to Ray."""
         run = folder / job.name
-        task = self._ray.remote(launch.run_to_end).options(
+        task = self._ray.remote(_run_on_node).options(
             name=job.name,
             num_cpus=job.cores,
             num_gpus=job.gpus,
@@ -60,6 +61,16 @@ class RayExecutor:
             job.command(folder), str(run), str(run / LOG_FILE), self._niceness, str(self._sign)
         )
         return _RayJob(self._ray, reference)
+
+
+def _run_on_node(
+    command: list[str], run_folder: str, log: str, niceness: int, sign: str
+) -> tuple[int | None, str]:
+    """Body of a task: `launch.run_to_end`, with the node's short name as `nodes` gives it."""
+    import ray
+
+    os.environ[launch.NODE_VARIABLE] = ray.get_runtime_context().get_node_id()[:6]
+    return launch.run_to_end(command, run_folder, log, niceness, sign)
 
 
 class _RayJob:

@@ -40,7 +40,7 @@ from equi_rl.data.replay_buffer import EPISODE_FORMAT, EpisodeReplayBuffer, stor
 from equi_rl.envs.privileged_state import STATE_SIZE
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
-from equi_rl.nets.agent import build_agent
+from equi_rl.nets.agent import build_agent, on_device
 from equi_rl.nets.config import reference_config
 from equi_rl.nets.weights_digest import weights_digest
 from equi_rl.training.checkpoints import RunCheckpoints
@@ -48,13 +48,13 @@ from equi_rl.training.code_version import code_version
 from equi_rl.training.collector import (
     Collector,
     CollectorConfig,
-    Demonstrate,
     Play,
     Players,
     PlayRandom,
     seeds_from,
 )
 from equi_rl.training.config import Preset, RobotRun
+from equi_rl.training.demonstration_cache import DemonstrationCache
 from equi_rl.training.malloc import keep_freed_memory
 from equi_rl.training.metrics import log_scalars, progress_row
 from equi_rl.training.progress import Progress, evaluations_due, share_done, updates_for
@@ -104,20 +104,23 @@ class RobotTrainer:
             writer = SummaryWriter(
                 str(self.folder.tensorboard), purge_step=self.progress.environment_steps + 1
             )
-            config = CollectorConfig(
-                self.run.task,
-                ExpertConfig(first_choice=self.run.first_choice),
-                DomainRandomisation() if self.run.randomise else None,
-                env_options=(("contract", self.run.contract),),
-            )
             try:
-                with Collector(config, self.players) as self.collector:
+                with Collector(self._collector_config, self.players) as self.collector:
                     self._train(self.collector, writer, started, report)
             finally:
                 writer.close()
             summary = self._summary()
             self.folder.finish(summary)
         return summary
+
+    @property
+    def _collector_config(self) -> CollectorConfig:
+        return CollectorConfig(
+            self.run.task,
+            ExpertConfig(first_choice=self.run.first_choice),
+            DomainRandomisation() if self.run.randomise else None,
+            env_options=(("contract", self.run.contract),),
+        )
 
     def _summary(self) -> dict[str, Any]:
         """Progress, and what the run cost; memory is that of the process that finished it."""
@@ -173,10 +176,11 @@ class RobotTrainer:
         """Successful demonstrations, as many as asked for, and random episodes; learn from each."""
         seed = self._first_seed()
         stored = 0
+        cache = DemonstrationCache(self._collector_config)
         while stored < self.run.demonstrations:
             missing = self.run.demonstrations - stored
-            for episode, outcome in collector.play(Demonstrate(seeds_from(seed, missing))):
-                if outcome.success:
+            for episode, success in cache.play(collector, seeds_from(seed, missing)):
+                if success:
                     self.replay_buffer.add(episode)
                     stored += 1
             seed += missing
@@ -401,7 +405,8 @@ def make_learner(run: RobotRun, device: torch.device = HOST) -> Learner:
         critic_heads=run.sac.critic_heads,
         critic_layer_norm=run.sac.critic_layer_norm,
     )
-    actor, critic = (part.to(device) for part in build_agent(run.kind.combination, network))
+    built_actor, built_critic = build_agent(run.kind.combination, network)
+    actor, critic = on_device(built_actor, device), on_device(built_critic, device)
     if run.preset is Preset.SHIP:
         planned = run.imitation.updates + run.rounds * run.updates_per_round
         return ImitationLearner(actor, run.imitation, planned)
