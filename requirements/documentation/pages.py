@@ -23,8 +23,8 @@ BUILD = ROOT / "build" / "docs"
 GENERATED = "reference/"
 ASSETS = Path(__file__).parent / "assets"
 
-# Pages that GitHub or a package shows and that the site has no place for.
-NOT_ON_THE_SITE = ("ros2_ws/pip_ros2/README.md",)
+# Pages (patterns) that lie beside what they describe and that the site has no place for.
+NOT_ON_THE_SITE = ("ros2_ws/pip_ros2/README.md", "models/*/PROBE_CARD.md")
 
 
 class PageError(Exception):
