@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from equi_evaluation.demo import demo_environment, main
+from equi_core.scene_seeds import TEST_SEED
+from equi_evaluation.demo import demo_environment, main, telling_seed
 
 LAST_OUTGOING_PORT = 60999
 """Upper end of Linux's range for outgoing connections."""
@@ -48,3 +52,24 @@ def test_no_cell_is_started_for_no_episodes(count: str, capsys: pytest.CaptureFi
         main([f"--episodes={count}"])
     assert ended.value.code == 2
     assert f"--episodes is {count}; it must be at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "task", ["block_picking", "block_pulling", "block_pushing", "drawer_opening"]
+)
+def test_the_demonstration_begins_with_scenes_in_which_memory_is_needed(
+    task: str, repository_root: Path
+) -> None:
+    model = repository_root / "models" / task
+    episodes = json.loads((model / "evaluation.json").read_text())["episodes"]
+    seed = telling_seed(model, 2)
+    assert seed >= TEST_SEED  # never one that a policy was trained or selected on
+    shown = [episode for episode in episodes if episode["seed"] in (seed, seed + 1)]
+    assert [episode["movable_first"] for episode in shown] == [False, False]
+    assert all(episode["success"] for episode in shown)
+
+
+def test_without_an_evaluation_the_demonstration_takes_the_first_test_scene(tmp_path: Path) -> None:
+    assert telling_seed(tmp_path, 2) == telling_seed(None, 2) == TEST_SEED
+    (tmp_path / "evaluation.json").write_text('{"episodes": [{"seed": 1}]}')
+    assert telling_seed(tmp_path, 2) == TEST_SEED
