@@ -31,15 +31,6 @@ from rich.live import Live
 from rich.logging import RichHandler
 
 from equi_rl.cluster.worker import ClusterError
-from equi_rl.results.carflag_experiments import carflag_sweep
-from equi_rl.results.carflag_search import settings_sweep
-from equi_rl.results.robot_experiments import (
-    NamedRun,
-    ablations,
-    comparison,
-    fast_choices,
-    reward_runs,
-)
 from equi_rl.sweep.executor import Executor, LocalExecutor
 from equi_rl.sweep.job import Job
 from equi_rl.sweep.runner import Sweep
@@ -53,17 +44,38 @@ ROBOT_JOB_MEMORY_MIB = 4096
 """A full replay buffer of 100,000 transitions takes 2 GiB of it."""
 
 
-def _robot_jobs(runs: Sequence[NamedRun]) -> list[Job]:
+def _robot_jobs(sweep: str) -> list[Job]:
+    # Imported when asked for: `status` then needs neither torch nor the simulator.
+    from equi_rl.results import robot_experiments
+
+    runs = {
+        "reward": robot_experiments.reward_runs,
+        "fast-choices": robot_experiments.fast_choices,
+        "comparison": robot_experiments.comparison,
+        "ablations": robot_experiments.ablations,
+    }[sweep]()
     return [Job(*run, ROBOT_JOB_CORES, ROBOT_JOB_MEMORY_MIB) for run in runs]
 
 
+def _carflag_jobs() -> list[Job]:
+    from equi_rl.results.carflag_experiments import carflag_sweep
+
+    return [Job(run.name, run.arguments()) for run in carflag_sweep()]
+
+
+def _line_settings_jobs() -> list[Job]:
+    from equi_rl.results.carflag_search import settings_sweep
+
+    return [Job(*run) for run in settings_sweep()]
+
+
 SWEEPS: dict[str, Callable[[], list[Job]]] = {
-    "carflag": lambda: [Job(run.name, run.arguments()) for run in carflag_sweep()],
-    "line-settings": lambda: [Job(*run) for run in settings_sweep()],
-    "reward": lambda: _robot_jobs(reward_runs()),
-    "fast-choices": lambda: _robot_jobs(fast_choices()),
-    "comparison": lambda: _robot_jobs(comparison()),
-    "ablations": lambda: _robot_jobs(ablations()),
+    "carflag": _carflag_jobs,
+    "line-settings": _line_settings_jobs,
+    "reward": lambda: _robot_jobs("reward"),
+    "fast-choices": lambda: _robot_jobs("fast-choices"),
+    "comparison": lambda: _robot_jobs("comparison"),
+    "ablations": lambda: _robot_jobs("ablations"),
 }
 
 
