@@ -11,10 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import cv2
+import numpy as np
 import pytest
 from equi_console.desk import Desk
 from equi_console.desk_state import DeskState
-from equi_console.drawing import top_view
+from equi_console.drawing import side_view, top_view
 from equi_console.episode_worker import EpisodeWorker
 from equi_console.server_options import ServerError, parse, require_free
 from families import wait_until
@@ -188,3 +190,12 @@ def test_nobody_gets_in_without_the_token(
 
 def test_without_an_observation_the_picture_says_so() -> None:
     assert top_view(DeskState())[:3] == b"\xff\xd8\xff"
+
+
+def test_a_cameras_picture_becomes_a_small_one() -> None:
+    rgb = np.zeros((480, 640, 3), dtype=np.uint8)
+    rgb[..., 0] = 255
+    small = cv2.imdecode(np.frombuffer(side_view(rgb), np.uint8), cv2.IMREAD_COLOR)
+    assert small.shape == (240, 320, 3)
+    blue, green, red = small[120, 160]
+    assert (blue < 20, green < 20, red > 230) == (True, True, True)

@@ -63,7 +63,8 @@ def _play(
     start = env.state()
     state = policy.start(seed)
     executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
-    states, places = [], []
+    states: list[NDArray[np.float32]] = []
+    places: list[list[FloatArray]] = []
     contact_step: int | None = None
     ended = success = False
     while not ended:
@@ -154,7 +155,7 @@ def _save(path: Path, pair: list[ProbeEpisode]) -> None:
             ),
         }
     buffer = BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(buffer, **arrays)
     write_atomically(path, buffer.getvalue())
 
 

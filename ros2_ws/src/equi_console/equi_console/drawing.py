@@ -63,7 +63,8 @@ def _draw_layout(
 def side_view(rgb: NDArray[np.uint8], width_px: int = 320) -> bytes:
     """A camera's picture, small (JPEG)."""
     height, width = rgb.shape[:2]
-    small = cv2.resize(rgb, (width_px, round(width_px * height / width)), cv2.INTER_AREA)
+    size = (width_px, round(width_px * height / width))
+    small = cv2.resize(rgb, size, interpolation=cv2.INTER_AREA)
     return jpeg(np.asarray(small[..., ::-1], dtype=np.uint8))
 
 

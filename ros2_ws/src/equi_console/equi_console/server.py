@@ -35,8 +35,13 @@ Send = Callable[[Any], Awaitable[None]]
 class Pictures(Protocol):
     """Where the cameras' pictures come from."""
 
-    side_views: Mapping[str, bytes]
-    side_view_number: int
+    @property
+    def side_views(self) -> Mapping[str, bytes]:
+        """Newest picture (JPEG) of each camera."""
+
+    @property
+    def side_view_number(self) -> int:
+        """Counts pictures; a page draws when it has changed."""
 
 
 def serve(desk: Desk, worker: EpisodeWorker, pictures: Pictures, options: ServerOptions) -> None:
@@ -82,7 +87,7 @@ def add_routes(desk: Desk, worker: EpisodeWorker, pictures: Pictures) -> None:
         record = _record(worker, index)
         if record is None:
             return PlainTextResponse("this episode has no record", 404)
-        return _picture(await run.io_bound(_filmstrip, record))
+        return _picture(await run.io_bound(_filmstrip, record) or b"")
 
     @app.get("/record/{index}")
     def record_file(index: int) -> Response:
@@ -100,6 +105,8 @@ def add_routes(desk: Desk, worker: EpisodeWorker, pictures: Pictures) -> None:
         if not worker.store.results:
             return PlainTextResponse("no episode was run yet", 404)
         path = await run.io_bound(worker.report)
+        if path is None:  # the server is being stopped
+            return PlainTextResponse("stopping", 503)
         return FileResponse(path, filename="report.html", media_type="text/html")
 
 
