@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -195,12 +196,10 @@ class Disturbance:
             threading.Timer(0.3, self._actions.pop(0)).start()
 
 
-def trained(folder: Path, players: Players, report: Any = None) -> str:
+def trained(folder: Path, players: Players, disturb: Any = lambda trainer: None) -> str:
     """SHA-256 of all weights, moments and random states at the end of the run."""
     trainer = RobotTrainer(a_run(), folder, players)
-    if isinstance(report, type(lambda: None)):
-        report = report(trainer)
-    trainer.train(report=report)
+    trainer.train(report=disturb(trainer))
     checkpoint = RunCheckpoints(folder).newest()
     assert checkpoint is not None
     return weights_digest(checkpoint.tensors)
@@ -232,7 +231,7 @@ def test_the_weights_are_the_same_to_the_bit_whoever_plays_and_whoever_dies(tmp_
             ),
         )
     for name, digest in digests.items():
-        print(f"{digest[:32]}  {name}")
+        sys.stdout.write(f"{digest[:32]}  {name}\n")
     assert len(set(digests.values())) == 1
 
 
