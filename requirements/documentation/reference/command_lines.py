@@ -137,14 +137,14 @@ def commands() -> list[Command]:
 class _CapturedError(BaseException):
     """Carries the parser out of the program that built it."""
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self.parser = parser
+    def __init__(self, parser: Any) -> None:
+        self.parser = parser  # argparse's, or that of tyro's own copy of it
 
 
-def _parser_of(entry: EntryPoint, arguments: Sequence[str]) -> argparse.ArgumentParser:
+def _parser_of(entry: EntryPoint, arguments: Sequence[str]) -> Any:
     import tyro
 
-    def take(parser: argparse.ArgumentParser, *_: Any, **__: Any) -> NoReturn:
+    def take(parser: Any, *_: Any, **__: Any) -> NoReturn:
         raise _CapturedError(parser)
 
     def take_tyro(f: Any, *, args: Any = None, **options: Any) -> NoReturn:
@@ -170,14 +170,13 @@ def _patched(tyro: Any, take: Callable[..., Any], take_tyro: Callable[..., Any])
         yield
 
 
-def _of_parser(words: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterator[Command]:
+def _of_parser(words: tuple[str, ...], parser: Any) -> Iterator[Command]:
     flags = []
-    below: list[tuple[tuple[str, ...], argparse.ArgumentParser]] = []
+    below: list[tuple[tuple[str, ...], Any]] = []
     for action in parser._actions:
         kind = type(action).__name__  # tyro brings an argparse of its own
         if kind == "_SubParsersAction":
-            children: dict[str, argparse.ArgumentParser] = dict(action.choices or {})  # type: ignore[arg-type]
-            below += [((*words, name), child) for name, child in children.items()]
+            below += [((*words, name), child) for name, child in action.choices.items()]
         elif kind != "_HelpAction":
             flags.append(_flag(action))
     yield Command(words, _first_line(parser.description or ""), tuple(flags))
@@ -185,7 +184,7 @@ def _of_parser(words: tuple[str, ...], parser: argparse.ArgumentParser) -> Itera
         yield from _of_parser(name, child)
 
 
-def _flag(action: argparse.Action) -> Flag:
+def _flag(action: Any) -> Flag:
     names = tuple(action.option_strings) or (str(action.metavar or action.dest),)
     values = ""
     if action.choices:

@@ -52,11 +52,12 @@ def _described(entry: EntryPoint) -> dict[str, Any]:
     from rclpy.node import Node
 
     module = importlib.import_module(entry.module)
-    (kind,) = [
+    kinds: list[Any] = [
         item
         for item in vars(module).values()
         if inspect.isclass(item) and issubclass(item, Node) and item.__module__ == entry.module
     ]
+    (kind,) = kinds
     node = kind()
     try:
         return {
