@@ -130,6 +130,16 @@ def test_on_a_robot_a_scene_is_ready_when_the_check_says_so(desk: Desk) -> None:
     assert desk.press(ANNA, Action.RUN, episodes=1).ok is None
 
 
+def test_on_a_robot_episodes_are_run_one_by_one_and_the_operator_labels(desk: Desk) -> None:
+    desk.running = "episode 1"
+    assert "the referee" in desk.press(ANNA, Action.LABEL, label="success").text
+    desk.state.simulated = False
+    assert desk.press(ANNA, Action.LABEL, label="success").ok is None
+    desk.running = ""
+    assert "one by one" in desk.press(ANNA, Action.RUN, episodes=2).text
+    assert "no episode waits" in desk.press(ANNA, Action.LABEL, label="void").text
+
+
 def test_nothing_runs_beside_an_episode(desk: Desk) -> None:
     desk.running = "episode 3"
     assert "episode 3 is running; stop it first" in desk.press(ANNA, Action.RUN).text

@@ -21,6 +21,7 @@ from equi_console.episode_worker import EpisodeWorker
 from equi_console.server_options import ServerError, parse, require_free
 from families import wait_until
 
+from equi_core.files.scene_layout import LayoutObject, SceneLayout, SceneLayouts
 from equi_evaluation.evaluate_options import EvaluateOptions
 from equi_evaluation.results import EpisodeResult, load_results
 
@@ -39,6 +40,7 @@ class Runner:
         self.go = threading.Event()
         self.outcome = "SUCCEEDED"
         self.seeds: list[int] = []
+        self.goals: list[Any] = []
 
     def wait_for_policy(self, timeout_s: float) -> bool:
         return True
@@ -51,6 +53,7 @@ class Runner:
 
     def run_episode(self, episode_id: str, seed: int, tick: Any, goal: Any = None) -> EpisodeResult:
         self.seeds.append(seed)
+        self.goals.append(goal)
         tick(SimpleNamespace(steps=3, phase="moving"))
         self.go.wait(10.0)
         good = self.outcome == "SUCCEEDED"
@@ -89,6 +92,19 @@ def test_n_episodes_run_on_consecutive_scenes_and_end_in_the_results(
     assert [result.success for result in load_results(tmp_path)] == [True] * 3
     assert (worker.rate.successes, worker.rate.episodes) == (3, 3)
     assert worker.report().name == "report.html"
+
+
+def test_an_episode_gets_the_goal_of_its_layout(tmp_path: Path) -> None:
+    block = LayoutObject("block", 0.5, 0.0, 0.0, (0.05, 0.05, 0.05), True)
+    layouts = SceneLayouts("block_pushing", (SceneLayout(700, (block,), (0.4, 0.1)),))
+    desk, runner = Desk(DeskState(), lambda *_: None), Runner()
+    runner.go.set()
+    worker = EpisodeWorker(desk, options(tmp_path, ground_truth=True), lambda: runner, layouts)
+    worker.start()
+    worker.request(1)
+    wait_until(lambda: len(worker.store.results) == 1, 5.0, "the result")
+    worker.close()
+    assert runner.goals == [(0.4, 0.1)]
 
 
 @pytest.mark.parametrize("ground_truth", [True], indirect=True)

@@ -14,6 +14,7 @@ import contextlib
 import importlib.util
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ EXIT_REFUSED = 3
 _LIFECYCLE_PERIOD_S = 1.0
 _SPIN_S = 0.05
 _PLACEMENT_PERIOD_S = 1.0
+_END_S = 1.2
 
 
 class ConsoleNode(Node):
@@ -54,9 +56,11 @@ class ConsoleNode(Node):
         self.desk = Desk(state, self._carry_out)
         self.feeds = Feeds(self, state, options.side_views)
         self._requests = Requests(self, state)
-        self.worker = EpisodeWorker(self.desk, _evaluation(options), self._make_runner)
-        self.create_timer(_LIFECYCLE_PERIOD_S, self._requests.ask_lifecycle)
         self._layouts = load_layouts(options)
+        self.worker = EpisodeWorker(
+            self.desk, _evaluation(options), self._make_runner, self._layouts
+        )
+        self.create_timer(_LIFECYCLE_PERIOD_S, self._requests.ask_lifecycle)
         if self._layouts is not None:
             self.create_timer(_PLACEMENT_PERIOD_S, self._check_placement)
         self._options = options
@@ -113,6 +117,15 @@ class ConsoleNode(Node):
             self._runner = None
             raise RuntimeError("the policy is not up; look at the lifecycle states")
         return self._runner
+
+    def end_episode(self) -> None:
+        """Cancel an episode that this console runs: nobody would record or label it any more."""
+        self.worker.close()
+        if self.desk.running:
+            self._requests.carry_out(Action.STOP, {}, lambda ok, text: None)
+            deadline_s = time.monotonic() + _END_S
+            while self.desk.running and time.monotonic() < deadline_s:
+                time.sleep(_SPIN_S)
 
     def destroy_node(self) -> None:
         """End the worker first."""
@@ -216,6 +229,7 @@ def main(args: list[str] | None = None) -> int:
         try:
             serve(node.desk, node.worker, node.feeds, options)
         finally:
+            node.end_episode()
             ended.set()
             thread.join(2.0)
             executor.shutdown(timeout_sec=1.0)

@@ -168,6 +168,8 @@ def _run_refusal(state: DeskState, desk: Desk, arguments: Mapping[str, Any]) -> 
     count = arguments.get("episodes", 1)
     if not isinstance(count, int) or not 1 <= count <= _MOST_EPISODES:
         return f"episodes must be 1 to {_MOST_EPISODES}, not {count!r}"
+    if count > 1 and not state.simulated:
+        return "on a robot episodes are run one by one: the scene is arranged before each"
     perception = state.perception
     if perception is not None and not perception.ready:
         return "perception is not ready: " + ("; ".join(perception.reasons) or "no reason given")
@@ -180,6 +182,8 @@ def _run_refusal(state: DeskState, desk: Desk, arguments: Mapping[str, Any]) -> 
 def _label_refusal(desk: Desk, label: object) -> str:
     if label not in LABELS:
         return f"a label is {', '.join(LABELS)}"
+    if desk.state.simulated:
+        return "the referee of the simulated cell gives the labels"
     return "" if desk.awaiting_label or desk.running else "no episode waits for a label"
 
 

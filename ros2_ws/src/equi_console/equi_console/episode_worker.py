@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from equi_console.desk import Desk
+from equi_core.files.scene_layout import SceneLayouts
 from equi_core.statistics import SuccessRate
 from equi_evaluation.evaluate_options import EvaluateOptions
 from equi_evaluation.evaluation_loop import EpisodeRunner, settings_of
@@ -32,9 +33,14 @@ class EpisodeWorker:
     """Owns the results folder and the runner."""
 
     def __init__(
-        self, desk: Desk, options: EvaluateOptions, make_runner: Callable[[], EpisodeRunner]
+        self,
+        desk: Desk,
+        options: EvaluateOptions,
+        make_runner: Callable[[], EpisodeRunner],
+        layouts: SceneLayouts | None = None,
     ) -> None:
         self._desk, self._options, self._make_runner = desk, options, make_runner
+        self._layouts = layouts
         self._wanted = 0
         self._labels: queue.Queue[str] = queue.Queue()
         self._stop_asked = threading.Event()
@@ -123,7 +129,9 @@ class EpisodeWorker:
         def tick(feedback: Any) -> None:
             self._desk.running = f"episode {number + 1}: step {feedback.steps}, {feedback.phase}"
 
-        result = runner.run_episode(episode_id, seed, tick)
+        # Where nobody draws the scene, only its layout knows the goal.
+        goal_xy_m = None if self._layouts is None else self._layouts.of_seed(seed).goal_xy_m
+        result = runner.run_episode(episode_id, seed, tick, goal_xy_m)
         result = self._labelled(dataclasses.replace(result, record=record))
         facts = {"seed": str(seed), "outcome": result.outcome, "reason": result.reason}
         problem = runner.end_recording(facts)
