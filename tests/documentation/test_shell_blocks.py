@@ -8,7 +8,12 @@ from documentation import pages
 from documentation.shell_blocks import commands_in, fault_of, read_blocks
 
 PAGES = pages.source_pages()
-TUTORIALS = [page for page in PAGES if "/tutorials/" in page or page.endswith("first_power_up.md")]
+TUTORIALS = [
+    page
+    for page in PAGES
+    if ("/tutorials/" in page and not page.endswith("README.md"))
+    or page.endswith("first_power_up.md")
+]
 
 
 def test_every_command_of_every_page_exists_with_its_flags(known):
