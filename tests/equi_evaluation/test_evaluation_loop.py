@@ -6,6 +6,7 @@ The episodes are run by a stand-in, so neither ROS nor a cell is needed.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import threading
@@ -209,7 +210,15 @@ def test_the_experts_episodes_are_never_filed_under_a_model(tmp_path):
     arguments = ("--episodes", "1", "--driven-by", "expert", "--model", "models/block_picking")
     _, text = run(tmp_path, ScriptedRunner("SUCCEEDED"), *arguments)
     assert load_settings(tmp_path)["model"] == ""
+    assert load_settings(tmp_path)["weights"] == ""
     assert "no policy was learned" in text
+
+
+def test_the_weights_that_were_evaluated_are_filed(tmp_path, repository_root):
+    model = repository_root / "models" / "block_picking"
+    run(tmp_path, ScriptedRunner("SUCCEEDED"), "--episodes", "1", "--model", str(model))
+    filed = load_settings(tmp_path)["weights"]
+    assert filed == hashlib.sha256((model / "policy.safetensors").read_bytes()).hexdigest()
 
 
 def test_without_an_output_the_folder_is_named_after_the_task():

@@ -142,6 +142,7 @@ def test_the_report_is_one_file_and_shows_the_metrics(tmp_path):
     settings = {"task": "block_picking", "cell": "sim", "driven_by": "expert"}
     store = ResultStore(tmp_path, {**settings, "episodes": 4, "seed": 0, "balanced": False})
     record(tmp_path / "e0")
+    (tmp_path / "e0.mp4").touch()
     for number in range(4):
         good = number != 1
         store.add(
@@ -164,7 +165,8 @@ def test_the_report_is_one_file_and_shows_the_metrics(tmp_path):
     assert "3 / 4" in page
     assert "50 steps &lt;without&gt; success" in page
     assert "expert" in page
-    assert "policy: inference" in page
+    assert "policy: inference of the network" in page
+    assert re.search(r"written \d{4}-\d\d-\d\d \d\d:\d\d UTC", page)
     assert "data:image/jpeg;base64," in page
     links = re.findall(r"""(?:src|href)=['"](?!data:|#)([^'"]+)""", page)
-    assert links == [], "nothing is fetched from elsewhere"
+    assert links == ["e0.mp4", "e0"], "only what lies beside it is linked, nothing is fetched"

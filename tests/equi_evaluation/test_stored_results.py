@@ -31,6 +31,20 @@ def test_a_stored_evaluation_resumes_and_reports(tmp_path):
     assert "1 / 2" in write_report(tmp_path).read_text()
 
 
+def test_an_evaluation_begun_before_weights_were_stored_resumes_and_one_of_other_weights_does_not(
+    tmp_path,
+):
+    from equi_evaluation.results import ResultsError
+
+    shutil.copytree(STORED, tmp_path / "old")
+    earlier = load_settings(tmp_path / "old")
+    assert "weights" not in earlier
+    assert len(ResultStore(tmp_path / "old", {**earlier, "weights": "ab"}).results) == 2
+    ResultStore(tmp_path / "new", {**earlier, "weights": "ab"})
+    with pytest.raises(ResultsError, match="an evaluation with weights = 'ab', not 'cd'"):
+        ResultStore(tmp_path / "new", {**earlier, "weights": "cd"})
+
+
 def test_a_full_disk_leaves_the_results_as_they_were(tmp_path):
     from equi_evaluation.results import EpisodeResult, ResultsError, ResultStore
 

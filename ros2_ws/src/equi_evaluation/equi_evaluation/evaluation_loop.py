@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.status import Status
 
-from equi_core.contract import TASKS_WITH_GOAL, Workspace
+from equi_core.contract import TASKS_WITH_GOAL, PolicyContract, Workspace
 from equi_core.files.scene_layout import FILE_NAME as LAYOUTS_FILE
 from equi_core.files.scene_layout import LayoutError, SceneLayout, SceneLayouts
 from equi_evaluation.episode_video import load_frames, write_video
@@ -119,10 +119,19 @@ def settings_of(options: EvaluateOptions) -> dict[str, Any]:
         "cell": options.cell,
         "driven_by": options.driven_by,
         "model": Path(options.model).name if options.driven_by == "policy" else "",
+        "weights": _weights_of(options),
         "episodes": options.episodes,
         "seed": options.seed,
         "balanced": not options.any_order,
     }
+
+
+def _weights_of(options: EvaluateOptions) -> str:
+    """Digest of the policy's weights; empty if an expert drives or the folder was not named."""
+    contract = Path(options.model) / "contract.json"
+    if options.driven_by != "policy" or not options.model or not contract.is_file():
+        return ""
+    return PolicyContract.load(contract, allow_unsigned=True).weights_sha256
 
 
 def _run_one(

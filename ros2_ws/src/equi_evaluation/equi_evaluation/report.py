@@ -6,11 +6,14 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from importlib import resources
 from pathlib import Path
+from urllib.parse import quote
 
 import cv2
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from equi_core.html_report import data_uri, render_report
 from equi_core.statistics import SuccessRate
@@ -21,6 +24,16 @@ from equi_evaluation.results import EpisodeResult, load_results, load_settings
 
 _SUCCESS_COLOUR, _FAILURE_COLOUR, _RATE_COLOUR = "#1f7a4d", "#b3261e", "#2b5c8a"
 _OPEN_EPISODES = 3
+# Stages as the nodes name them in their diagnostics, in words.
+_STAGES = {
+    "exposure_to_observation": "exposure of the cameras to observation",
+    "observation_to_command": "observation to command",
+    "command_to_motion": "command to motion of the arm",
+    "motion": "motion, gripper included",
+    "step": "whole step",
+    "inference": "inference of the network",
+    "fusion": "fusion of the clouds",
+}
 
 
 def write_report(folder: Path, filmstrips: int = 12) -> Path:
@@ -46,9 +59,13 @@ def write_report(folder: Path, filmstrips: int = 12) -> Path:
         surplus=sum(not result.invalid for result in results) - len(counted),
         invalid=sum(result.invalid for result in results),
         failures=failures.most_common(),
-        latencies_ms=next(
-            (result.latencies_ms for result in reversed(results) if result.latencies_ms), {}
-        ),
+        latencies_ms={
+            _in_words(stage): quantiles
+            for stage, quantiles in next(
+                (result.latencies_ms for result in reversed(results) if result.latencies_ms), {}
+            ).items()
+        },
+        written=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         plot=_plot(counted),
         episodes=_episodes(folder, results, counted, filmstrips),
     )
@@ -87,6 +104,7 @@ def _plot(counted: Sequence[EpisodeResult]) -> str:
         label = "success" if success else "failure"
         left.hist(steps, bins=range(0, 56, 2), color=colour, alpha=0.8, label=label)
     left.set(xlabel="steps", ylabel="episodes", title="Episode length")
+    left.yaxis.set_major_locator(MaxNLocator(integer=True))
     left.legend(frameon=False)
     numbers = range(1, len(counted) + 1)
     rates = [SuccessRate(sum(r.success for r in counted[:n]), n) for n in numbers]
@@ -94,6 +112,7 @@ def _plot(counted: Sequence[EpisodeResult]) -> str:
     right.plot(numbers, [rate.rate for rate in rates], color=_RATE_COLOUR)
     right.fill_between(numbers, lows, highs, color=_RATE_COLOUR, alpha=0.15)
     right.set(xlabel="episodes", ylabel="success rate", ylim=(0, 1.02), title="Running rate, 95 %")
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     buffer = io.BytesIO()
@@ -121,9 +140,22 @@ def _episodes(
             "counted": result.episode_id in inside,
             "open": result.episode_id in shown and number < _OPEN_EPISODES,
             "filmstrip": _strip(folder / result.record) if result.episode_id in shown else "",
+            "video": _beside(folder, f"{result.record}.mp4"),
+            "recording": _beside(folder, result.record),
         }
         for number, result in enumerate(results)
     ]
+
+
+def _in_words(stage: str) -> str:
+    """`policy: step` -> `policy: whole step`."""
+    node, colon, name = stage.rpartition(": ")
+    return f"{node}{colon}{_STAGES.get(name, name.replace('_', ' '))}"
+
+
+def _beside(folder: Path, name: str) -> str:
+    """A file or folder beside the report as the address of a link; empty if it is not there."""
+    return quote(name) if name.strip(".") and (folder / name).exists() else ""
 
 
 def _strip(recording: Path) -> str:

@@ -17,6 +17,7 @@ from equi_core.strict_fields import FieldError, read_fields
 
 RESULTS_FILE = "results.jsonl"
 SETTINGS_FILE = "settings.json"
+_LATER_SETTINGS = ("weights",)
 
 
 class ResultsError(ValueError):
@@ -146,6 +147,8 @@ def load_settings(folder: Path) -> dict[str, Any]:
 
 def _require_same(wanted: Mapping[str, Any], found: Mapping[str, Any], folder: Path) -> None:
     for name in sorted(wanted.keys() | found.keys()):
+        if name in _LATER_SETTINGS and name not in found:
+            continue  # the folder was begun before this was stored
         if wanted.get(name) != found.get(name):
             raise ResultsError(
                 f"{folder} holds an evaluation with {name} = {found.get(name)!r}, not "
