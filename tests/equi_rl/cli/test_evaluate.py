@@ -130,4 +130,5 @@ def test_a_senseless_evaluation_is_refused(checkpoint, capsys, arguments, words)
 
 def test_a_folder_without_a_policy_is_refused_by_name(tmp_path, capsys):
     assert main([str(tmp_path)]) == 2
-    assert "checkpoint.json" in capsys.readouterr().err
+    error = " ".join(capsys.readouterr().err.split())
+    assert "holds neither a model (contract.json) nor a checkpoint (checkpoint.json)" in error

@@ -28,7 +28,7 @@ from equi_rl.export.model_card import (
     remove_evidence,
 )
 from equi_rl.nets import dense
-from equi_rl.nets.checkpoint import Checkpoint, load_checkpoint
+from equi_rl.nets.checkpoint import JSON_FILE, Checkpoint, load_checkpoint
 from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.networks import Actor
 from equi_rl.training.evaluation import Evaluation
@@ -129,6 +129,11 @@ def exported_tensors(actor: Actor) -> dict[str, Tensor]:
 def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
     """Contract, digest of the weights and policy of a training checkpoint or a model folder."""
     if not (folder / CONTRACT_FILE).is_file():
+        if not (folder / JSON_FILE).is_file():
+            raise ExportError(
+                f"{folder} holds neither a model ({CONTRACT_FILE}) nor a checkpoint ({JSON_FILE});"
+                " give a folder such as models/block_picking or runs/first/checkpoints/best"
+            )
         checkpoint = load_checkpoint(folder)
         data = save(exported_tensors(checkpoint.build_actor()))
         policy = ActingPolicy.of(checkpoint.build_actor())
