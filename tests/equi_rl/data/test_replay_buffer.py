@@ -141,7 +141,7 @@ def test_evicted_episodes_leave_the_disk_when_they_are_forgotten(tmp_path):
     for tag in (1, 2, 3, 4):
         buffer.add(an_episode(tag=tag))
     assert len(list(tmp_path.iterdir())) == 4
-    buffer.forget_evicted()
+    delete_files(buffer.take_evicted())
     assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "episode_00000002.npz",
         "episode_00000003.npz",

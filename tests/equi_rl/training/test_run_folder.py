@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from full_disk import files_limited_to
 
+from equi_rl.data import folder_lease
 from equi_rl.data.atomic_file import NotWrittenError, write_atomically
-from equi_rl.training import folder_lease
-from equi_rl.training.folder_lease import FolderInUseError
+from equi_rl.data.folder_lease import FolderInUseError
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 
 CONFIG = {"domain": "somewhere", "a2c": {"learning_rate": 0.1}, "seeds": [0, 1]}

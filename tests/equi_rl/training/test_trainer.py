@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import csv
 import itertools
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,17 +139,36 @@ def tags(trainer: RobotTrainer) -> list[float]:
     return [float(episode.reward[0]) for episode in trainer.replay_buffer]
 
 
+@dataclass
+class Ready:
+    """Stands for a batch that was played already."""
+
+    work: Any
+    is_over: bool = True
+
+
 class ReadyCollector(Collector):
     """Has played everything already; the first `successes` episodes succeeded."""
 
     def __init__(self, successes: int) -> None:
         self.successes = successes
 
-    def play(self, work):
+    def start(self, work, *, later=False):
+        return Ready(work)
+
+    def finish(self, batch):
         return [
             (an_episode(0.0), EpisodeOutcome(seed, 3, index < self.successes, "", None))
-            for index, seed in enumerate(work.seeds)
+            for index, seed in enumerate(batch.work.seeds)
         ]
+
+    def play(self, work):
+        return self.finish(self.start(work))
+
+
+def evaluate(trainer: RobotTrainer, successes: int) -> None:
+    trainer.evaluate(ReadyCollector(successes))
+    trainer.selection.finish(trainer.progress)
 
 
 def killed(*_):
@@ -177,11 +198,11 @@ def test_a_kill_right_after_the_checkpoint_loses_neither_its_row_nor_the_best(
 ):
     run = a_tiny_run(evaluation_episodes=5)
     trainer = RobotTrainer(run, tmp_path)
-    trainer.evaluate(ReadyCollector(successes=1))
+    evaluate(trainer, successes=1)
     trainer.progress.rounds = 2
     monkeypatch.setattr(checkpoints, "_point", killed)
     with pytest.raises(Killed):
-        trainer.evaluate(ReadyCollector(successes=3))
+        evaluate(trainer, successes=3)
     monkeypatch.undo()
     continued = RobotTrainer(run, tmp_path)
     continued.restore()
@@ -189,7 +210,7 @@ def test_a_kill_right_after_the_checkpoint_loses_neither_its_row_nor_the_best(
     assert best.resolve().name == "round_000002"
     # A later evaluation that is only as good does not replace it.
     continued.progress.rounds = 4
-    continued.evaluate(ReadyCollector(successes=3))
+    evaluate(continued, successes=3)
     assert best.resolve().name == "round_000002"
     rows = continued.folder.read_progress()
     assert [(row["rounds"], row["successes"]) for row in rows] == [
@@ -203,7 +224,7 @@ def test_a_kill_right_before_the_first_checkpoint_leaves_no_row(tmp_path, monkey
     trainer = RobotTrainer(a_tiny_run(), tmp_path)
     monkeypatch.setattr(checkpoints, "save_checkpoint", killed)
     with pytest.raises(Killed):
-        trainer.evaluate(ReadyCollector(successes=1))
+        evaluate(trainer, successes=1)
     continued = RobotTrainer(a_tiny_run(), tmp_path)
     continued.restore()
     assert continued.folder.read_progress() == []
@@ -289,6 +310,11 @@ class DiaryCollector(ReadyCollector):
         self.diary.append(f"{type(work).__name__} {len(work.seeds)}")
         return super().play(work)
 
+    def start(self, work, *, later=False):
+        if later:
+            self.diary.append(f"evaluate {len(work.seeds)} meanwhile")
+        return super().start(work)
+
 
 class NoWriter:
     def add_scalar(self, *_):
@@ -328,8 +354,10 @@ def test_the_published_recipe_updates_after_each_filling_and_then_plays_ahead(
     assert diary_of(run, tmp_path, monkeypatch) == [
         *("Demonstrate 2", "6 x update", "PlayRandom 1", "3 x update"),
         *("request 1", "fetch"),  # nothing is owed yet
-        *("request 1", "3 x update", "fetch", "Play 1"),  # updates for the episode before
-        *("request 1", "3 x update", "fetch", "3 x update", "Play 1"),  # and the last ones
+        # Updates for the episode before; the evaluation is played when nothing else is.
+        *("request 1", "3 x update", "fetch", "evaluate 1 meanwhile"),
+        *("request 1", "3 x update", "fetch", "3 x update"),  # and the last ones
+        "evaluate 1 meanwhile",
     ]
 
 

@@ -34,12 +34,12 @@ from equi_rl.cluster.worker import ClusterError
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.device import Device, DeviceError, choose_device
 from equi_rl.data.episode import ReplayError
+from equi_rl.data.folder_lease import FolderInUseError
 from equi_rl.envs import TASKS
 from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.nets.config import ArchitectureError
 from equi_rl.training.collector import CollectorError, Players
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError, RobotRun
-from equi_rl.training.folder_lease import FolderInUseError
 from equi_rl.training.presets import robot_run
 from equi_rl.training.run_folder import RunFolderError
 
@@ -149,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     console = Console(stderr=True)
+    command: CarFlagCommand | RobotCommand | None = None
     try:
         command = parse(sys.argv[1:] if arguments is None else arguments)
         summary = command.execute(console)
@@ -158,11 +159,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EXPECTED_ERRORS as error:
         console.print(f"equi-train: {error}", markup=False, style="red", soft_wrap=True)
         return 2
+    except OSError as error:
+        if command is None or not _is_about(error, command.folder):
+            raise
+        console.print(
+            f"equi-train: {error.filename} cannot be written: {error.strerror}; choose another"
+            " --folder, or make this one writable",
+            markup=False,
+            style="red",
+            soft_wrap=True,
+        )
+        return 2
     except KeyboardInterrupt:
         console.print("stopped; the same command with --resume continues from the last checkpoint")
         return 130
     Console().print_json(data=summary)
     return 0
+
+
+def _is_about(error: OSError, folder: Path) -> bool:
+    """Whether it failed on a folder, something in it, or a parent that had to be made for it."""
+    if error.filename is None:
+        return False
+    path, folder = Path(error.filename).absolute(), folder.absolute()
+    return path.is_relative_to(folder) or folder.is_relative_to(path)
 
 
 def parse(arguments: Sequence[str]) -> CarFlagCommand | RobotCommand:

@@ -42,7 +42,7 @@ def connect(address: str = "auto") -> Any:
         import ray
     except ImportError:
         raise ClusterError(
-            "Ray is not installed here; run `make setup CLUSTER=1`, or do without it on this machine"
+            "Ray is not installed here; run `make setup CLUSTER=1`, or do without a cluster"
         ) from None
     if ray.is_initialized():
         return ray

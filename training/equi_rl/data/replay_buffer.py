@@ -3,8 +3,8 @@
 
 100,000 transitions of 84 x 84 images fit in under 2 GiB (see `episode`). With a folder, every
 episode is also written to disk as it arrives; a killed run reads them back and continues with the
-same buffer. Files of evicted episodes stay until `forget_evicted`, because the latest checkpoint
-may still need them.
+same buffer. Files of evicted episodes stay until whoever calls `take_evicted` deletes them, because
+the latest checkpoint may still need them.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ class EpisodeReplayBuffer:
             self._insert(read_episode(path), path)
         self._n_added = n_added
 
-    def forget_evicted(self) -> None:
-        """Delete the files of evicted episodes.
+    def take_evicted(self) -> list[Path]:
+        """Files of the episodes evicted since the last call.
 
-        Call it when a checkpoint of this very buffer is in place; a run that is killed before goes
-        on from an older one, whose buffer still holds them.
+        Delete them when a checkpoint of this very buffer is in place; a run that is killed before
+        goes on from an older one, whose buffer still holds them.
         """
-        while self._evicted_files:
-            self._evicted_files.pop().unlink(missing_ok=True)
+        evicted, self._evicted_files = self._evicted_files, []
+        return evicted
 
     @property
     def n_added(self) -> int:
@@ -160,6 +160,12 @@ class EpisodeReplayBuffer:
         path = self._folder / f"episode_{self._n_added:08d}.npz"
         write_episode(path, episode)
         return path
+
+
+def delete_files(paths: Sequence[Path]) -> None:
+    """Delete files that may be gone already."""
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def write_episode(path: Path, episode: Episode) -> None:

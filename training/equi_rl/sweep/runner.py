@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from equi_rl.data.folder_lease import DEAD_AFTER_S
 from equi_rl.sweep.executor import Ended, Executor, StartedJob
 from equi_rl.sweep.job import LOG_FILE, Job
-from equi_rl.training.folder_lease import DEAD_AFTER_S
 
 LOGGER = logging.getLogger(__name__)
 _POLL_S = 0.3

@@ -13,8 +13,8 @@ from rich.table import Table
 from equi_core.files.plain_data import PlainDataError, read_json
 from equi_rl.cluster.worker import ClusterError
 from equi_rl.data.atomic_file import write_atomically
+from equi_rl.data.folder_lease import FolderLease
 from equi_rl.sweep.job import Job
-from equi_rl.training.folder_lease import FolderLease
 from equi_rl.training.run_folder import RunFolder
 
 SWEEP_FILE = "sweep.json"

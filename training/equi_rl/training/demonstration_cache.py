@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -18,7 +19,12 @@ from pathlib import Path
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.episode import Episode, ReplayError
 from equi_rl.data.replay_buffer import read_episode, write_episode
-from equi_rl.training.collector import Collector, CollectorConfig, Demonstrate
+from equi_rl.training.collector import (
+    Collector,
+    CollectorConfig,
+    Demonstrate,
+    seeds_from,
+)
 
 _FOLDERS = ("equi_core", "equi_rl.sim", "equi_rl.envs", "equi_rl.experts", "equi_rl.data")
 _MODULES = ("equi_rl.training.rollout", "equi_rl.training.collector")
@@ -51,6 +57,17 @@ class DemonstrationCache:
                 if episode.succeeded == outcome.success:  # what will be read says the same
                     self._write(seed, episode)
         return [known[seed] for seed in seeds]
+
+    def successes(self, collector: Collector, first_seed: int, count: int) -> Iterator[Episode]:
+        """So many successful episodes, in the order of their seeds from the first on."""
+        seed = first_seed
+        while count:
+            asked = seeds_from(seed, count)
+            seed += count
+            for episode, success in self.play(collector, asked):
+                if success:
+                    count -= 1
+                    yield episode
 
     def _read(self, seed: int) -> Episode | None:
         path = self._path(seed)

@@ -28,8 +28,8 @@ from safetensors.numpy import save
 
 from equi_core.files.plain_data import PlainDataError, parse_json, read_json
 from equi_rl.data.atomic_file import NotWrittenError, write_atomically
+from equi_rl.data.folder_lease import FolderLease, RunFolderError
 from equi_rl.training.code_version import code_version
-from equi_rl.training.folder_lease import FolderLease, RunFolderError
 from equi_rl.training.renames import current_settings, flatten
 
 __all__ = ("RunFolder", "RunFolderError", "describe_environment")

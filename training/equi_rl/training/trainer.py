@@ -3,8 +3,8 @@
 
 A round hands the current policy to the collector, makes its updates meanwhile, and then takes the
 collected episodes into the replay buffer: what plays lags one round behind what learns, and neither
-waits for the other longer than it must. Evaluation plays the policy's mean on scenes of its own;
-`progress.evaluations_due` says when. The run folder documents itself:
+waits for the other longer than it must. Evaluations are played meanwhile (`selection`);
+`progress.evaluations_due` says when they start. The run folder documents itself:
 
     config.json                 every setting of the run, and the version of the code
     progress.csv                one row per evaluation: counts, success, metrics
@@ -16,7 +16,6 @@ waits for the other longer than it must. Evaluation plays the policy's mean on s
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import resource
 import time
@@ -27,11 +26,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from equi_core.contract import Provenance
-from equi_core.scene_seeds import SEEDS_PER_RUN, SELECTION_SEED
+from equi_core.scene_seeds import SEEDS_PER_RUN
 from equi_core.statistics import SuccessRate
 from equi_rl.agents.asymmetric_learner import AsymmetricLearner
-from equi_rl.agents.learner import DivergedError, ImitationLearner, Learner, SacLearner
+from equi_rl.agents.learner import ImitationLearner, Learner, SacLearner
 from equi_rl.data.collate import LabelledBatch, collate
 from equi_rl.data.device import HOST
 from equi_rl.data.episode import labelled_by_success
@@ -43,8 +41,7 @@ from equi_rl.experts import ExpertConfig
 from equi_rl.nets.agent import build_agent, on_device
 from equi_rl.nets.config import reference_config
 from equi_rl.nets.weights_digest import weights_digest
-from equi_rl.training.checkpoints import RunCheckpoints
-from equi_rl.training.code_version import code_version
+from equi_rl.training.checkpoints import RunCheckpoints, Snapshot
 from equi_rl.training.collector import (
     Collector,
     CollectorConfig,
@@ -60,6 +57,7 @@ from equi_rl.training.metrics import log_scalars, progress_row
 from equi_rl.training.progress import Progress, evaluations_due, share_done, updates_for
 from equi_rl.training.renames import replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
+from equi_rl.training.selection import PolicySelection
 
 LOGGER = logging.getLogger(__name__)
 
@@ -83,6 +81,7 @@ class RobotTrainer:
         self.collector: Collector | None = None
         self.folder = RunFolder(folder)
         self.checkpoints = RunCheckpoints(folder)
+        self.selection = PolicySelection(run, self.folder, self.checkpoints)
         torch.manual_seed(run.seed)
         self.rng = np.random.default_rng(run.seed)
         self.progress = Progress()
@@ -101,7 +100,7 @@ class RobotTrainer:
                 return self.folder.read_summary()
             self.restore()
             started = time.monotonic() - self.progress.seconds
-            writer = SummaryWriter(
+            self.selection.writer = writer = SummaryWriter(
                 str(self.folder.tensorboard), purge_step=self.progress.environment_steps + 1
             )
             try:
@@ -152,12 +151,13 @@ class RobotTrainer:
             metrics = self._updates(self.run.imitation.updates, report)
             self.progress.seconds = time.monotonic() - started
             if self.run.imitation.updates or self.run.continues:
-                metrics["success"] = self.evaluate(collector, metrics).rate
+                self.evaluate(collector, metrics)
                 log_scalars(writer, metrics, self.progress.environment_steps)
             else:
                 self.save()
         while share_done(self.run, self.progress) < 1.0:
             metrics = self._round(collector)
+            self.selection.finish(self.progress, wait=False)
             last = share_done(self.run, self.progress) == 1.0
             if last:  # nothing is played any more while these are made
                 metrics |= self._updates(self.progress.owed_updates)
@@ -166,24 +166,18 @@ class RobotTrainer:
             due = evaluations_due(self.run, self.progress)
             if due > self.progress.evaluations:
                 self.progress.evaluations = due
-                metrics["success"] = self.evaluate(collector, metrics).rate
+                self.evaluate(collector, metrics)
             elif self.progress.rounds % self.run.evaluate_every == 0:
                 self.save()
             log_scalars(writer, metrics, self.progress.environment_steps)
             _tell(report, self.progress, metrics)
+        self.selection.finish(self.progress)
 
     def _fill_replay_buffer(self, collector: Collector, report: Report | None) -> None:
         """Successful demonstrations, as many as asked for, and random episodes; learn from each."""
-        seed = self._first_seed()
-        stored = 0
         cache = DemonstrationCache(self._collector_config)
-        while stored < self.run.demonstrations:
-            missing = self.run.demonstrations - stored
-            for episode, success in cache.play(collector, seeds_from(seed, missing)):
-                if success:
-                    self.replay_buffer.add(episode)
-                    stored += 1
-            seed += missing
+        for episode in cache.successes(collector, self._first_seed(), self.run.demonstrations):
+            self.replay_buffer.add(episode)
         self._pre_updates(report)
         if self.run.random_episodes:
             first = self._first_seed() + SEEDS_PER_RUN // 2
@@ -291,92 +285,22 @@ class RobotTrainer:
         self.progress.updates += 1
         return metrics
 
-    def evaluate(
-        self, collector: Collector, metrics: Mapping[str, float] | None = None
-    ) -> SuccessRate:
-        """Success of the policy's mean on the selection scenes; keeps the best policy.
-
-        `metrics` of the learner are written beside it.
-        """
-        seeds = seeds_from(SELECTION_SEED, self.run.evaluation_episodes)
-        played = collector.play(
-            Play(
-                self.learner.policy(),
-                seeds,
-                stochastic=False,
-                label_with_expert=False,
-                randomised=False,
-            )
-        )
-        successes = sum(outcome.success for _, outcome in played)
-        rate = SuccessRate(successes, len(played))
-        LOGGER.info("after %d rounds: %s", self.progress.rounds, rate)
-        self.progress.failing = 0 if successes else self.progress.failing + 1
-        self.progress.evaluation_steps += sum(len(episode) for episode, _ in played)
-        self.progress.best_successes = max(successes, self.progress.best_successes)
-        lengths = [len(episode) for episode, outcome in played if outcome.success]
-        # A killed run drops a row that has no checkpoint and repairs the link of one that has.
-        self._append_row(rate, float(np.mean(lengths)) if lengths else float("nan"), metrics or {})
-        self.save(rate)
-        self.checkpoints.keep_best(self.progress.rounds, successes)
-        if 0 < self.run.failing_evaluations <= self.progress.failing:
-            raise DivergedError(
-                f"the last {self.progress.failing} evaluations had no success in {len(played)}"
-                f" episodes each; the best policy so far ({self.progress.best_successes}"
-                f" successes) stays in {self.checkpoints.best}"
-            )
-        return rate
-
-    def _append_row(
-        self, rate: SuccessRate, mean_length: float, metrics: Mapping[str, float]
-    ) -> None:
-        counts = {
-            "rounds": self.progress.rounds,
-            "updates": self.progress.updates,
-            "environment_steps": self.progress.environment_steps,
-            "seconds": round(self.progress.seconds, 1),
-            "successes": rate.successes,
-            "episodes": rate.episodes,
-            "mean_length": round(mean_length, 2),
-        }
-        row = progress_row(counts, {**metrics, "success": rate.rate})
-        self.folder.append_progress([row])
+    def evaluate(self, collector: Collector, metrics: Mapping[str, float] | None = None) -> None:
+        """Have the policy evaluated as it is now, while the run goes on (`PolicySelection`)."""
+        self.selection.finish(self.progress)
+        self.selection.start(collector, self.learner.policy(), self._snapshot(), metrics or {})
 
     def _first_seed(self) -> int:
         return self.run.seed * SEEDS_PER_RUN
 
     def save(self, rate: SuccessRate | None = None) -> None:
         """Write everything that is needed to resume from here, and the evaluation if there is."""
+        self.selection.finish(self.progress)
         self.folder.require_held()
-        evaluated = rate is not None
-        rate = rate or SuccessRate(0, 0)
-        actor = self.learner.actor
-        contract = dataclasses.replace(
-            self.run.contract,
-            group=actor.config.group,
-            network=actor.config.to_mapping(),
-            provenance=Provenance(
-                code_version=code_version(),
-                agent=self.run.agent,
-                preset=self.run.preset.value,
-                seed=self.run.seed,
-                environment_steps=self.progress.environment_steps,
-                gradient_steps=self.progress.updates,
-                evaluation_successes=rate.successes,
-                evaluation_episodes=rate.episodes,
-            ),
-        )
-        extra = {
-            "progress": vars(self.progress),
-            "learner": self.learner.state(),
-            "rng": self.rng.bit_generator.state,
-            "episodes_added": self.replay_buffer.n_added,
-        }
-        tensors = {**self.learner.tensors(), "torch_rng": torch.get_rng_state()}
-        self.checkpoints.save(
-            self.progress.rounds, contract, self.learner, tensors, extra, evaluated=evaluated
-        )
-        self.replay_buffer.forget_evicted()
+        self._snapshot().write(self.checkpoints, rate)
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot.take(self.run, self.progress, self.learner, self.rng, self.replay_buffer)
 
     def restore(self) -> None:
         """Take over the newest checkpoint; without one, the run starts over."""
