@@ -17,7 +17,7 @@ from equi_rl.data.episode import (
     pack_depth,
     unpack_depth,
 )
-from equi_rl.data.replay_buffer import EpisodeReplayBuffer, stored_episodes
+from equi_rl.data.replay_buffer import EpisodeReplayBuffer, delete_files, stored_episodes
 
 
 def an_episode(steps=3, tag=0.0, size=4, demonstration=False, terminated=True) -> Episode:
