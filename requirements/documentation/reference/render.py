@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+_KINDS = {"make": 1, "ros2": 2}
 _GENERATED = "*Generated from the code by `make docs`.*"
 
 
@@ -20,7 +21,8 @@ def commands_page(commands: Sequence[Mapping[str, Any]]) -> str:
         "(`--ros-args`), see [Nodes and parameters](parameters.md).",
         "",
     ]
-    for command in commands:
+    # What people type by name first, then targets of make, then executables of ROS packages.
+    for command in sorted(commands, key=lambda item: _KINDS.get(item["words"][0], 0)):
         words = " ".join(command["words"])
         lines += [f"## `{words}`", "", _escaped(command["text"]), ""]
         rows = [
