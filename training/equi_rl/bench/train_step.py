@@ -4,7 +4,8 @@
 A step samples whole episodes, rotates each by its own angle, packs them and updates critic, actor,
 temperature and target. Measured for the presets `fast` (one image encoder for actor and critic)
 and `paper` (one each), on the reference's batch of 32 episodes x 50 steps and on 32 episodes as
-long as expert demonstrations. The two presets alternate in one process; numbers are medians.
+long as expert demonstrations. The two presets alternate in one process; numbers are medians. With
+`--device cuda` the same on a GPU; the last line then says all that is worth sending to somebody.
 """
 
 from __future__ import annotations
@@ -23,9 +24,17 @@ from equi_rl.agents.sac import SacUpdate
 from equi_rl.agents.stage_timer import StageTimer
 from equi_rl.bench.update import DEMO_LENGTHS, FULL_LENGTHS
 from equi_rl.data.collate import collate
+from equi_rl.data.device import (
+    HOST,
+    Device,
+    DeviceError,
+    choose_device,
+    describe_device,
+    synchronise,
+)
 from equi_rl.data.episode import Episode
 from equi_rl.data.replay_buffer import EpisodeReplayBuffer
-from equi_rl.nets.agent import build_agent
+from equi_rl.nets.agent import build_agent, on_device
 from equi_rl.nets.config import reference_config
 from equi_rl.training.config import Preset, RobotRun
 from equi_rl.training.malloc import keep_freed_memory
@@ -42,11 +51,15 @@ WARM_UP_STEPS = 4
 class TrainStep:
     """Replay buffer, networks and update of one preset."""
 
-    def __init__(self, run: RobotRun, lengths: tuple[int, ...]) -> None:
+    def __init__(
+        self, run: RobotRun, lengths: tuple[int, ...], device: torch.device = HOST
+    ) -> None:
         torch.manual_seed(0)
+        self.device = device
         self.rng = np.random.default_rng(0)
         self.run = run
-        actor, critic = build_agent(run.kind.combination, reference_config(run.group))
+        built_actor, built_critic = build_agent(run.kind.combination, reference_config(run.group))
+        actor, critic = on_device(built_actor, device), on_device(built_critic, device)
         self.update = SacUpdate(actor, critic, run.sac)
         self.replay_buffer = EpisodeReplayBuffer(run.replay_capacity)
         for length in lengths:
@@ -62,8 +75,9 @@ class TrainStep:
             episodes = self.replay_buffer.sample(self.batch_episodes, self.rng)
         with self.timer.stage("unpack, rotate and pack"):
             size_px = self.update.networks.actor.config.observation_size
-            batch = collate(episodes, size_px, self.rng, self.run.augmentation)
+            batch = collate(episodes, size_px, self.rng, self.run.augmentation, self.device)
         self.update.step(batch.episodes, timer=self.timer, expert_actions=batch.expert_actions)
+        synchronise(self.device)
         self.seconds.append(time.perf_counter() - started)
 
     @property
@@ -87,12 +101,19 @@ def run(options: list[str]) -> dict[str, object]:
     )
     parser.add_argument("--repeats", type=int, default=5, help="timed steps of each kind")
     parser.add_argument("--threads", type=int, default=0, help="threads of torch; 0: all cores")
+    parser.add_argument(
+        "--device", default="cpu", choices=[item.value for item in Device], help="where it learns"
+    )
     parsed = parser.parse_args(options)
+    try:
+        device = choose_device(parsed.device)
+    except DeviceError as error:
+        parser.error(str(error))
     keep_freed_memory()
     if parsed.threads:
         torch.set_num_threads(parsed.threads)
     steps = {
-        (preset, name): TrainStep(robot_run("block_picking", preset), lengths)
+        (preset, name): TrainStep(robot_run("block_picking", preset), lengths, device)
         for preset in (Preset.FAST, Preset.PAPER)
         for name, lengths in (("full", FULL_LENGTHS), ("demo", DEMO_LENGTHS))
     }
@@ -117,6 +138,10 @@ def run(options: list[str]) -> dict[str, object]:
         "paper_speedup_vs_reference": [round(s / paper.median_s, 1) for s in (slow, slowest)],
         "full_batch_split_s": full.split(),
         "paper_full_batch_split_s": paper.split(),
+        "device": device.type,
+        "hardware": describe_device(device),
+        "torch": torch.__version__,
+        "convolution_dtype": str(full.update.networks.dtype).removeprefix("torch."),
         "threads": torch.get_num_threads(),
         "repeats": parsed.repeats,
     }

@@ -28,6 +28,7 @@ from equi_core.contract import ACTION_ORDER, ContractError, PolicyContract
 from equi_core.scene_seeds import TEST_SEED
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.data.atomic_file import NotWrittenError
+from equi_rl.data.device import Device, DeviceError, choose_device
 from equi_rl.envs import HiddenPropertyEnv, make_env
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
@@ -69,6 +70,8 @@ class EvaluateCommand:
     """Successes and failures to keep as a video (GIF), at most so many of each."""
     workers: int = 2
     """Processes that run episodes."""
+    device: Annotated[Device, tyro.conf.EnumChoicesFromValues] = Device.CPU
+    """Where the policy computes. One frame at a time, the CPU is usually the fastest."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         CheckpointError,
         CollectorError,
         ContractError,
+        DeviceError,
         EvaluationError,
         ExportError,
         NotWrittenError,
@@ -130,6 +134,7 @@ def play_all(
         randomise_every=1,
     )
     seeds = range(command.seed, command.seed + command.episodes)
+    policy = policy.to(choose_device(command.device))
     work = Play(policy, tuple(seeds), stochastic=False, label_with_expert=False)
     players = Players(min(command.workers, command.episodes))
     with (
