@@ -95,6 +95,19 @@ def test_impossible_settings_end_with_a_message_and_status_two(more, message, tm
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_folder_that_cannot_be_made_ends_with_one_sentence(below, tmp_path, capsys):
+    (tmp_path / "file").write_text("no folder")
+    folder = tmp_path / "file" / below
+    assert (
+        main(["carflag", "--domain", "carflag-1d", "--steps", "100", "--folder", str(folder)]) == 2
+    )
+    error = " ".join(capsys.readouterr().err.split())
+    assert "cannot be written" in error
+    assert "choose another --folder" in error
+    assert (tmp_path / "file").read_text() == "no folder"
+
+
 @pytest.mark.parametrize("option", [("--domain", "carflag-3d"), ("--agent", "ppo")])
 def test_an_unknown_domain_or_agent_names_the_known_ones(option, tmp_path, capsys):
     with pytest.raises(SystemExit):
