@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import lru_cache
@@ -50,6 +51,8 @@ def serve(desk: Desk, worker: EpisodeWorker, pictures: Pictures, options: Server
     build_page(desk, worker, pictures, options)
     if options.token:
         app.add_middleware(TokenCheck, token=options.token)
+    # NiceGUI takes a console that a test started for a test of its own.
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
     app.on_startup(lambda: _say(f"console: {options.address}"))
     ui.run(
         host=options.host,
