@@ -62,19 +62,21 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCell]:
     command = shutil.which("ros2")
     assert command is not None
     family = ProcessFamily()
-    with reserved_domain() as domain:
-        launched = family.start(
-            [
-                *(command, "launch", "equi_policy", "sim2real.launch.py", "task:=block_picking"),
-                *("console:=true", f"console_port:={port}", f"robot_ip:={robot}"),
-                f"output:={output}",
-            ],
-            {"ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"},
-        )
-        launched.wait_for_text("console: http://", READY_S)
-        yield RunningCell(f"http://127.0.0.1:{port}/", robot)
-        launched.press_ctrl_c()
-        launched.wait_for_exit(60.0)
+    try:
+        with reserved_domain() as domain:
+            launched = family.start(
+                [
+                    *(command, "launch", "equi_policy", "sim2real.launch.py"),
+                    *("task:=block_picking", "console:=true", f"console_port:={port}"),
+                    *(f"robot_ip:={robot}", f"output:={output}"),
+                ],
+                {"ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"},
+            )
+            launched.wait_for_text("console: http://", READY_S)
+            yield RunningCell(f"http://127.0.0.1:{port}/", robot)
+            launched.press_ctrl_c()
+            launched.wait_for_exit(60.0)
+    finally:
         family.close()
 
 
