@@ -50,6 +50,7 @@ LIBRARIES = {
     "pybullet": Library("python3-pybullet-pip", "pybullet"),
     "pybullet_utils": Library("python3-pybullet-pip", "pybullet"),
     "pytest": Library("python3-pytest", "pytest"),
+    "ray": Library(NO_KEY, "ray"),
     "rich": Library("python3-rich", "rich"),
     "rtde_control": Library(NO_KEY, "ur_rtde"),
     "rtde_io": Library(NO_KEY, "ur_rtde"),
@@ -57,6 +58,7 @@ LIBRARIES = {
     "ruckig": Library(NO_KEY, "ruckig"),  # the ROS package of that name has no Python module
     "safetensors": Library(NO_KEY, "safetensors"),
     "scipy": Library("python3-scipy", "scipy"),
+    "submitit": Library(NO_KEY, "submitit"),
     "torch": Library("python3-torch", "torch"),
     "tyro": Library(NO_KEY, "tyro"),
     "yaml": Library("python3-yaml", "pyyaml"),
