@@ -150,6 +150,22 @@ def test_codes_show_the_very_texts_that_are_printed(page):
     assert "check cable and controller, then reset the fault to reconnect" in text
 
 
+def test_every_value_of_the_cell_files_is_listed(page):
+    import yaml
+
+    text = page["reference/files.md"]
+    for path in sorted((ROOT / "launch/cells").glob("*.yaml")):
+        blocks = yaml.safe_load(path.read_text())
+        shared = dict(blocks["cell"]["ros__parameters"])
+        for camera in shared["cameras"]:
+            for name in shared.pop(camera):
+                assert re.search(rf"`(?:\w+\.)*{name}`", text), (path.name, camera, name)
+        for name in [*shared, *shared["geometry"]]:
+            assert re.search(rf"`(?:\w+\.)*{name}`", text), (path.name, name)
+        for name in blocks["equi_calibrate"]["ros__parameters"]:
+            assert f"`{name}`" in text, (path.name, name)
+
+
 def test_every_field_of_the_contract_of_a_shipped_model_is_listed(page):
     import json
 

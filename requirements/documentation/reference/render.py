@@ -155,7 +155,7 @@ def settings_page(tables: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         "# Fields of files",
         "",
-        f"The policy contract, and the calibration block of a cell file. {_GENERATED}",
+        f"The cell file (blocks `cell` and `equi_calibrate`) and the policy contract. {_GENERATED}",
         "",
         "Other blocks of a cell file are ROS parameters: [Nodes and parameters](parameters.md). "
         "Settings of a training run are flags of `equi-train`: [Commands and flags](commands.md).",

@@ -9,13 +9,18 @@ from typing import Any
 
 from equi_core.setting_fields import setting_infos
 
+# Fields that the reader of the file fills in, and nobody writes.
+_NOT_WRITTEN = (("CellFile", "path"), ("CellFile", "blocks"))
+
 
 def setting_tables() -> list[dict[str, Any]]:
     """Every dataclass that is filled from a file, with its fields."""
     from equi_calibration import cell_file
+    from equi_core.cell_file import CellFile
     from equi_core.contract import PolicyContract
 
     found: list[dict[str, Any]] = []
+    _walk(CellFile, "cell file, block cell", "", found)
     _walk(PolicyContract, "contract.json", "", found)
     _walk(cell_file.CellSettings, "cell file, block equi_calibrate", "", found)
     return found
@@ -27,6 +32,8 @@ def _walk(kind: Any, file: str, prefix: str, found: list[dict[str, Any]]) -> Non
     hints = typing.get_type_hints(kind)
     rows, below = [], []
     for spec in dataclasses.fields(kind):
+        if (kind.__name__, spec.name) in _NOT_WRITTEN:
+            continue
         inner = _dataclass_in(hints[spec.name])
         if inner is not None:
             below.append((inner, f"{prefix}{spec.name}."))
