@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from pathlib import Path
 
 import pytest
+from families import PATIENCE_S, ProcessFamily, wait_until
 
 from equi_core.scene_seeds import TEST_SEED
 from equi_evaluation.demo import demo_environment, main, telling_seed
@@ -44,6 +47,23 @@ def test_everything_else_of_the_shell_stays(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_of_this_lab")
 
     assert demo_environment()["RMW_IMPLEMENTATION"] == "rmw_of_this_lab"
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_its_cell_does_not_stay_behind_when_the_demonstration_is_ended(
+    processes: ProcessFamily, tmp_path: Path, number: signal.Signals
+) -> None:
+    demo = processes.start([sys.executable, "-m", "equi_evaluation.demo", "--output", tmp_path])
+    log = tmp_path / "launch.log"
+    wait_until(
+        lambda: log.is_file() and "process started" in log.read_text(), PATIENCE_S, "the cell"
+    )
+
+    demo.signal_alone(number)
+
+    demo.wait_for_exit(PATIENCE_S)
+    wait_until(lambda: not processes.living(), PATIENCE_S, "no process is left")
 
 
 @pytest.mark.parametrize("count", ["0", "-3"])

@@ -27,6 +27,7 @@ from equi_core.files.plain_data import PlainDataError, read_json
 from equi_core.locations.find import NotFoundError, find_model
 from equi_core.scene_seeds import TEST_SEED
 from equi_evaluation.results import load_results
+from equi_ros.node_process import LAUNCH_PID
 
 _TASKS = ("block_picking", "block_pulling", "block_pushing", "drawer_opening")
 _END_TIMEOUT_S = 25.0
@@ -70,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.console:
         console.print("the console's address follows; Ctrl-C ends everything")
         return subprocess.call([*command, "console:=true"], env=environment)
+    # However the demonstration is ended, its cell must not stay behind.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     with log.open("w", encoding="utf-8") as file:
         launch = subprocess.Popen(
             command,
@@ -82,7 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             start_new_session=True,
         )
     try:
-        code = subprocess.call(_evaluation(options, folder, driver, model), env=environment)
+        code = subprocess.call(
+            _evaluation(options, folder, driver, model),
+            env={**environment, LAUNCH_PID: str(os.getpid())},
+        )
     except KeyboardInterrupt:
         code = 130
     finally:
