@@ -39,7 +39,7 @@ SIZE = 16
 
 
 def on_host(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.inner if isinstance(tensor, PlacedTensor) else tensor
+    return tensor.hosted if isinstance(tensor, PlacedTensor) else tensor
 
 
 def an_episode(seed: int, length: int = 4, size: int = SIZE) -> Episode:
@@ -158,7 +158,7 @@ def test_a_batch_made_for_another_device_shows_the_same(pixels):
     for name in ("depth_m", "holding", "requested_actions", "rewards", "privileged_state"):
         one, two = (getattr(batch.episodes, name) for batch in (expected, found))
         assert isinstance(two, PlacedTensor)
-        torch.testing.assert_close(one.float(), two.inner.float(), rtol=0, atol=2e-6)
+        torch.testing.assert_close(one.float(), two.hosted.float(), rtol=0, atol=2e-6)
     layout = found.episodes.layout
     assert not isinstance(layout.step_counts, PlacedTensor)  # the LSTM reads them on the host
     assert isinstance(layout.frame_of_step, PlacedTensor)

@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ class Multiply:
             raise ValueError("this cannot be built")
         self._settings = settings
 
-    def __call__(self, shared: int, item: object) -> object:
+    def __call__(self, shared: int, item: Any) -> object:
         if item == "pid":
             return os.getpid()
         if item == "raise":

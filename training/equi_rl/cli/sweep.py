@@ -166,7 +166,7 @@ def _jobs(command: SweepCommand) -> list[Job]:
         if value is not None and value < least:
             flag = name.replace("_", "-")
             raise ClusterError(f"--{flag} is {value}; it must be at least {least}")
-    needs = {
+    needs: dict[str, Any] = {
         name: value
         for name, value in (
             ("cores", command.job_cores),

@@ -59,7 +59,7 @@ class WorkerPool:
         self._sequence = itertools.count()
         self._keys = itertools.count(1)
         self._workers: dict[int, Worker] = {}
-        self._closing = False
+        self._closing = threading.Event()
         self._served_by = count
         self._gave_up = ""
         self.restarts = 0
@@ -103,7 +103,7 @@ class WorkerPool:
     def close(self) -> None:
         """End every worker; what is not done stays undone."""
         with self._changed:
-            self._closing = True
+            self._closing.set()
             workers = list(self._workers.values())
             self._changed.notify_all()
         for worker in workers:
@@ -117,7 +117,7 @@ class WorkerPool:
         """Keep one worker alive and busy until the pool closes."""
         failed_starts = 0
         worker: Worker | None = None
-        while not self._closing:
+        while not self._closing.is_set():
             try:
                 if worker is None:
                     worker = self._start(number)
@@ -131,7 +131,7 @@ class WorkerPool:
                 with self._changed:
                     started = self._workers.pop(number, None)
                     self.restarts += started is not None
-                if self._closing:
+                if self._closing.is_set():
                     return
                 LOGGER.warning("a worker died and is started again: %s", error)
                 if failed_starts == FAILED_STARTS:
@@ -145,7 +145,7 @@ class WorkerPool:
         worker = self._backend.start(number)
         with self._changed:
             self._workers[number] = worker
-            closing = self._closing
+            closing = self._closing.is_set()
         if closing:
             worker.stop()
         return worker
@@ -153,7 +153,7 @@ class WorkerPool:
     def _next(self) -> tuple[int, int, int, Batch] | None:
         """The next item that somebody still waits for; None when the pool closes."""
         with self._changed:
-            while not self._closing:
+            while not self._closing.is_set():
                 while self._queue:
                     entry = heapq.heappop(self._queue)
                     if not entry[3].is_over:
@@ -183,7 +183,7 @@ class WorkerPool:
         index, batch = entry[2], entry[3]
         with self._changed:
             batch.deaths[index] += 1
-            if batch.deaths[index] == DEATHS_PER_ITEM and not self._closing:
+            if batch.deaths[index] == DEATHS_PER_ITEM and not self._closing.is_set():
                 batch.error = PoolError(
                     f"item {batch.items[index]!r} has ended {DEATHS_PER_ITEM} workers, one after"
                     " the other"

@@ -23,6 +23,11 @@ class WorkFailedError(RuntimeError):
 class Worker(Protocol):
     """One process somewhere that does one item at a time."""
 
+    bytes_sent: int
+    """Of shared values, so far."""
+    bytes_received: int
+    """Of results, so far."""
+
     @property
     def where(self) -> str:
         """Machine and process, for people."""
