@@ -123,12 +123,13 @@ def test_a_sweep_outlives_one_of_its_two_nodes_and_does_nothing_twice(tmp_path):
             assert stamp(job) == finished_before[job.name]
             assert len(job.attempts(tmp_path)) == 1
     # and what ran on the lost node went on elsewhere, from its checkpoint.
-    moved = [job for job in jobs if len(job.attempts(tmp_path)) == 2]
+    moved = [job for job in jobs if len(job.attempts(tmp_path)) > 1]
     assert set(killed) <= {job.name for job in moved}
     for job in moved:
-        first, then = machines(job, tmp_path)
+        first, *then = machines(job, tmp_path)
         assert doomed in first
-        assert doomed not in then
+        # More than one if the lost node's process was not gone yet: it had the folder.
+        assert all(doomed not in machine for machine in then)
         rows = (tmp_path / job.name / "progress.csv").read_text().splitlines()
         assert len(rows) == len(set(rows))  # no evaluation twice
 

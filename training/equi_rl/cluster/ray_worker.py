@@ -59,7 +59,7 @@ class RayBackend:
         try:
             where = ray.get(actor.where.remote(), timeout=START_LIMIT_S)
         except ray.exceptions.RayActorError as error:
-            if isinstance(error.__cause__, Exception) or "__init__" in str(error):
+            if "creation task" in str(error):  # the function could not be built
                 raise WorkFailedError(f"a worker could not be set up:\n{error}") from error
             raise WorkerDiedError(str(error)) from error
         except ray.exceptions.GetTimeoutError as error:
@@ -109,6 +109,7 @@ class RayWorker:
             answer = self._actor.run.remote(shared.key, [reference], item)
             succeeded, result = ray.get(answer)
         except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
+            self.stop()  # it may only be out of reach
             raise WorkerDiedError(f"{self._where}: {error}") from error
         except ray.exceptions.RayTaskError as error:
             raise WorkFailedError(str(error)) from error
