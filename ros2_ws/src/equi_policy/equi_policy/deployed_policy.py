@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs an exported recurrent policy: plain PyTorch, explicit state, nothing unpickled.
 
-    policy = DeployedPolicy.load(Path("models/block_picking"))
+    policy = DeployedPolicy.load("models/block_picking")
     state = policy.initial_state()                      # once per episode
     action, state = policy.act(observation, state)
     state = state.with_executed(executed_action)        # what the robot really did, after clipping
