@@ -13,10 +13,11 @@ from rclpy.task import Future
 
 from equi_ros.condition_waiter import ConditionWaiter
 from equi_ros.lifecycle import ros_node_control
-from equi_ros.lifecycle.bringup import ACTIVE, INACTIVE, UNKNOWN
+from equi_ros.lifecycle.bringup import ACTIVE, INACTIVE, UNCONFIGURED, UNKNOWN
 from equi_ros.lifecycle.ros_node_control import RosNodeControl
 
 LOST_REQUEST, LOST_ANSWER, REFUSED, FINE = "lost request", "lost answer", "refused", "fine"
+LOST_ERROR = "an error of the node, and its answer lost"
 
 
 class Eye:
@@ -36,6 +37,8 @@ class Eye:
         response = service.Response()
         if service is ChangeState and fate in (LOST_ANSWER, FINE):
             self.state = ACTIVE
+        if fate == LOST_ERROR:
+            self.state = UNCONFIGURED
         if service is GetState:
             response.current_state.label = self.state
         else:
@@ -120,6 +123,13 @@ def test_a_transition_whose_answer_got_lost_is_not_asked_for_again() -> None:
     eye = Eye(transitions=(LOST_ANSWER,))
     manager = Manager(eye)
     assert manager.run(manager.control.change_state("eye", "activate"))
+    assert eye.calls[ChangeState] == 1
+
+
+def test_a_node_that_an_error_has_led_elsewhere_is_not_waited_for() -> None:
+    eye = Eye(transitions=(LOST_ERROR,))
+    manager = Manager(eye, timeout_s=1000.0)
+    assert not manager.run(manager.control.change_state("eye", "activate"))
     assert eye.calls[ChangeState] == 1
 
 

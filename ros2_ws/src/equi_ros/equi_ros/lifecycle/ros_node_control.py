@@ -17,8 +17,9 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.node import Node
 
 from equi_ros.condition_waiter import ConditionWaiter
-from equi_ros.lifecycle.bringup import LEADS_TO, UNKNOWN
+from equi_ros.lifecycle.bringup import ACTIVE, FINALIZED, INACTIVE, LEADS_TO, UNCONFIGURED, UNKNOWN
 
+_SETTLED = (UNCONFIGURED, INACTIVE, ACTIVE, FINALIZED)
 _REPEAT_S = 2.0
 """A question without an answer is repeated after this time [s]."""
 _DOWN_TIMEOUT_S = 5.0
@@ -82,6 +83,8 @@ class RosNodeControl:
                 return bool(calls[-1].result().success)
             if state == before:
                 calls.append(client.call_async(request))
+            elif state in _SETTLED:
+                return False  # an error has led it elsewhere
         return False
 
     async def _state_within(self, node: str, timeout_s: float) -> str:
