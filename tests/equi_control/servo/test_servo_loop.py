@@ -33,6 +33,8 @@ class StandInLink:
     rate_hz = 125.0
 
     slider = 1.0
+    stuck_at: Any = None
+    """Where the tool is held by something rigid; None: it is free."""
 
     def __init__(self, in_cycle: Callable[[int], None]) -> None:
         self._in_cycle = in_cycle
@@ -54,10 +56,10 @@ class StandInLink:
         return self._time_s
 
     def read(self) -> Reading:
-        tcp = self.pose
+        tcp = self.pose if self.stuck_at is None else self.stuck_at
         return Reading(
             base_link_from_tcp=tcp,
-            base_link_from_target_tcp=tcp,
+            base_link_from_target_tcp=self.pose,
             twist=np.zeros(6),
             wrench=np.zeros(6),
             joints_rad=inverse_near(tcp @ np.linalg.inv(CellGeometry().flange_from_tcp), HOME_RAD),
@@ -80,6 +82,11 @@ class StandInLink:
         self.fastest_m_s = max(self.fastest_m_s, moved_m / period_s)
         self.pose = np.array(base_link_from_tcp)
         self.log.append("servo")
+        return True
+
+    def brake(self, deceleration_m_s2: float) -> bool:
+        self.braked_from = self.pose
+        self.log.append("brake")
         return True
 
     def stop(self) -> None:
@@ -169,3 +176,23 @@ def test_poses_are_streamed_as_slowly_as_the_slider_lets_the_arm_move(slider: fl
 
     link, _, _ = run(in_cycle)
     assert link.fastest_m_s == pytest.approx(slider * CONFIG.step_speed_m_s, rel=0.05)
+
+
+def test_on_contact_the_arm_is_told_to_stay_before_the_controller_is_asked_to_brake() -> None:
+    """A brake that is taken up late let the arm press on for 6 mm: a protective stop."""
+
+    def in_cycle(cycle: int, sender: Any, heartbeat: Heartbeat, link: StandInLink) -> None:
+        heartbeat.beat()
+        if cycle == 5:
+            sender.send(("target", 1, [0.5, 0.05, 0.2, 0.0]))
+        if cycle == 40:
+            link.stuck_at = link.pose.copy()
+        if cycle == 150:
+            sender.send(("abort", "seen enough"))
+
+    link, last, _ = run(in_cycle)
+    assert link.log.count("brake") == 1
+    assert last.blocked
+    np.testing.assert_allclose(link.braked_from, link.stuck_at)
+    at = link.log.index("brake")
+    assert link.log[at - 1] == "servo"

@@ -323,6 +323,10 @@ class _ServoLoop:
         self._contacts += 1
         self._relief_m = BACK_OFF_M
         self._message = f"contact: {contact}"
+        # At once, and at real-time priority: until the controller takes up its brake, which can
+        # last on a busy computer, it must not press on to what was streamed last.
+        if not self._link.servo(reading.base_link_from_tcp, self._period_s):
+            return False
         if not self._link.brake(self._config.contact_deceleration_m_s2):
             return False
         here = self._geometry.to_task(self._link.read().base_link_from_tcp)
