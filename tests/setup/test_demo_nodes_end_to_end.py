@@ -41,13 +41,18 @@ PATIENTLY = patiently(PATIENCE_S)
 
 def wait_for_nodes(ros2: Start, *wanted: str) -> None:
     """List the nodes until they are these and no others."""
+    lists: list[list[str]] = []
 
     def listed() -> bool:
         listing = ros2("node", "list")
         assert listing.wait_for_exit() == 0, listing.output
-        return sorted(listing.output.split()) == sorted(wanted)
+        lists.append(sorted(listing.output.split()))
+        return lists[-1] == sorted(wanted)
 
-    wait_until(listed, PATIENCE_S, f"a list of {', '.join(wanted)} and no other node")
+    try:
+        wait_until(listed, PATIENCE_S, f"a list of {', '.join(wanted)} and no other node")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; the last one: {lists[-1:]}") from None
 
 
 @pytest.fixture(scope="module")
