@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import multiprocessing
 import time
 from collections.abc import Callable
@@ -33,6 +34,7 @@ class StandInLink:
     rate_hz = 125.0
 
     slider = 1.0
+    push_n = 0.0
     stuck_at: Any = None
     """Where the tool is held by something rigid; None: it is free."""
 
@@ -61,7 +63,7 @@ class StandInLink:
             base_link_from_tcp=tcp,
             base_link_from_target_tcp=self.pose,
             twist=np.zeros(6),
-            wrench=np.zeros(6),
+            wrench=np.array([0.0, self.push_n, 0.0, 0.0, 0.0, 0.0]),
             joints_rad=inverse_near(tcp @ np.linalg.inv(CellGeometry().flange_from_tcp), HOME_RAD),
             joint_speeds_rad_s=np.zeros(6),
             controller_time_s=self._time_s,
@@ -196,3 +198,32 @@ def test_on_contact_the_arm_is_told_to_stay_before_the_controller_is_asked_to_br
     np.testing.assert_allclose(link.braked_from, link.stuck_at)
     at = link.log.index("brake")
     assert link.log[at - 1] == "servo"
+
+
+@pytest.mark.parametrize(
+    ("push_n", "aside_m", "follows"), [(60.0, 0.0024, True), (30.0, 0.0012, False)]
+)
+def test_an_arm_at_rest_follows_what_pushes_it_hard_instead_of_resisting(
+    push_n: float, aside_m: float, follows: bool
+) -> None:
+    """Fingers that close on a fixed block beside them pushed it into a protective stop."""
+    sent_s = [math.inf]
+
+    def in_cycle(cycle: int, sender: Any, heartbeat: Heartbeat, link: StandInLink) -> None:
+        heartbeat.beat()
+        if cycle == 5:
+            sender.send(("target", 1, [0.5, 0.004, 0.2, 0.0]))
+            sent_s[0] = time.monotonic()
+        since_s = time.monotonic() - sent_s[0]
+        if 2.0 < since_s < 2.1:  # long after the stream has ended
+            link.stuck_at = top_down_pose((0.5, 0.004 + aside_m, 0.2), 0.0)
+            link.push_n = push_n
+        else:
+            link.stuck_at, link.push_n = None, 0.0
+        if since_s > 2.3:
+            sender.send(("abort", "seen enough"))
+
+    _, last, _ = run(in_cycle)
+    assert (last.contacts > 0) is follows
+    assert last.commanded[1] == pytest.approx(0.004 + (aside_m if follows else 0.0), abs=1e-6)
+    assert not last.blocked

@@ -55,6 +55,9 @@ _SPEED_SHARE_STEP = 0.03
 _FAR_BEHIND_M = 0.045
 # Contact is looked for until this long after the stream has ended.
 _AFTER_STREAM_S = 0.5
+# An arm at rest that is pushed by this many times the contact force follows, up to this far.
+_PUSHED_SHARE = 2.0
+_MOST_GIVEN_WAY_M = 0.01
 # A blocked arm that still presses is taken back in steps of this.
 _RELIEF_STEP_M = 1e-3
 
@@ -118,6 +121,7 @@ class _ServoLoop:
         self._relief_m = 0.0
         self._pressed_at = np.eye(4)
         self._under_way_s = -math.inf
+        self._rested_at = np.full(3, math.nan)
         self._speed_share = 1.0
         self._contact = ContactMonitor(config, self._period_s)
         self._take_over_refusals = 0
@@ -315,7 +319,9 @@ class _ServoLoop:
             self._under_way_s = now_s
         # The arm comes to rest later than the stream: smoothing, lag, a slow slider.
         if now_s - self._under_way_s > _AFTER_STREAM_S:
+            self._give_way(streamer, reading)
             return True
+        self._rested_at = streamer.commanded[:3]
         contact = self._contact.contact(reading)
         if not contact:
             return True
@@ -334,6 +340,19 @@ class _ServoLoop:
         streamer.yield_to_contact(here, self._relief_m)
         self._pressed_at = here
         return True
+
+    def _give_way(self, streamer: Streamer, reading: Reading) -> None:
+        """Follow what pushes an arm at rest: fingers that close on something rigid beside them."""
+        self._contact.contact(reading)
+        here = self._geometry.to_task(reading.base_link_from_tcp)
+        given_m = float(np.linalg.norm(here[:3, 3] - self._rested_at))
+        pushed = self._contact.force_n > _PUSHED_SHARE * self._config.contact_force_n
+        if pushed and given_m <= _MOST_GIVEN_WAY_M:
+            self._contacts += 1
+            self._message = (
+                f"pushed: {self._contact.force_n:.0f} N at rest, {given_m * 1e3:.1f} mm given way"
+            )
+            streamer.restart_at(here)
 
     def _relieve(self, streamer: Streamer, reading: Reading) -> None:
         """Take a blocked arm back while it still presses, by millimetres."""
