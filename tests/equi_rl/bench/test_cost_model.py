@@ -29,9 +29,9 @@ def test_a_run_bound_by_its_learner_does_not_gain_by_players():
 def test_a_run_bound_by_playing_gains_until_the_learner_is_the_limit():
     work = Work(0.0, 0.0, steps=40_000.0, updates=100.0, rounds=0.0, evaluation_steps=1000.0)
     assert run_s(work, PARTS, 1) == pytest.approx(5.0 + 400.0 + 10.0)
-    assert run_s(work, PARTS, 4) == pytest.approx(5.0 + 100.0 + 2.5)
-    assert players_at_the_learners_limit(work, PARTS) == pytest.approx(8.0)
-    assert run_s(work, PARTS, 16) == pytest.approx(5.0 + 50.0 + 0.625)
+    assert run_s(work, PARTS, 4) == pytest.approx(5.0 + 102.5)
+    assert players_at_the_learners_limit(work, PARTS) == pytest.approx(8.2)
+    assert run_s(work, PARTS, 16) == pytest.approx(5.0 + 50.0)
 
 
 def test_pretraining_is_played_and_learnt_one_after_the_other():

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """How long runs and sweeps take on a number of cores, from parts that were measured on one.
 
-    run    T(p) = t_start + E_0 / (p r) + U_0 t_u + max(U t_u, S / (p r) + n t_round) + E / (p r)
-    sweep  W(C) = ceil(jobs / floor(C / c)) T(p),   c = 1 + p cores a run
+    run    T(p) = t_start + E_0 / (p r) + U_0 t_u + max(U t_u, (S + E) / (p r) + n t_round)
+    sweep  longest runs first onto floor(C / (1 + p)) places of C cores; the fullest place decides
 
 with S environment steps, U updates and n rounds after pretraining, E_0 and U_0 those of it, E steps
 of evaluations, r steps/s of one player, t_u seconds of an update, t_round seconds that a round
-costs beside playing (weights out, episodes in), p players. Learning and playing overlap, so the
-longer of the two counts. The learner is the bottleneck from p* = S / (U r t_u) players on.
+costs beside playing (weights out, episodes in), p players. Learning overlaps with playing and with
+evaluations, so the longer of the two counts. The learner is the bottleneck from
+p* = (S + E) / (U r t_u) players on.
 """
 
 from __future__ import annotations
@@ -73,15 +74,17 @@ def run_s(work: Work, parts: Parts, players: int) -> float:
     played_per_s = players * parts.steps_per_s
     before = work.pretraining_steps / played_per_s + work.pretraining_updates * parts.update_s
     learning = work.updates * parts.update_s
-    playing = work.steps / played_per_s + work.rounds * parts.round_s
-    return parts.start_s + before + max(learning, playing) + work.evaluation_steps / played_per_s
+    played = work.steps + work.evaluation_steps
+    playing = played / played_per_s + work.rounds * parts.round_s
+    return parts.start_s + before + max(learning, playing)
 
 
 def players_at_the_learners_limit(work: Work, parts: Parts) -> float:
     """So many players play as fast as one learner learns; more of them wait."""
     if not work.updates:
         return math.inf
-    return work.steps / (work.updates * parts.steps_per_s * parts.update_s)
+    played = work.steps + work.evaluation_steps
+    return played / (work.updates * parts.steps_per_s * parts.update_s)
 
 
 def sweep_s(works: list[Work], parts: list[Parts], cores: int, players: int = 1) -> float:
