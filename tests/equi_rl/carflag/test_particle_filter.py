@@ -77,7 +77,7 @@ def test_resampling_keeps_the_mean_on_average_and_takes_particles_as_they_are():
 
 
 def test_an_observation_that_fits_a_particle_raises_its_weight(weights):
-    """f is made to like particles whose first number is positive."""
+    """The fit is made to like particles whose first number is positive."""
     weights = {name: torch.zeros_like(array) for name, array in weights.items()}
     weights["memory_fit"][:, 0, 0] = 1.0
     weights["memory_fit_out"][:, 0] = 3.0
