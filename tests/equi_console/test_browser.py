@@ -132,7 +132,6 @@ def test_an_episode_from_the_browser_with_a_reload_in_its_middle(page: Any) -> N
     page.evaluate(STOPWATCH)
     at(page, "run").click()
     answered_ms = page.evaluate("window.answered")
-    assert answered_ms < 200.0, f"the press was answered after {answered_ms:.0f} ms"
     running = at(page, "running")
     playwright.expect(running).to_have_text(re.compile(r"episode 1: step [1-9]"), timeout=120e3)
     page.reload()
@@ -148,6 +147,7 @@ def test_an_episode_from_the_browser_with_a_reload_in_its_middle(page: Any) -> N
     strip = page.request.get(f"{page.url.rstrip('/')}/filmstrip/0")
     assert strip.headers["content-type"] == "image/jpeg"
     _screenshot(page, "console_episode")
+    assert answered_ms < 200.0, f"the press was answered after {answered_ms:.0f} ms"
 
 
 def test_a_fault_is_reset_only_by_its_name(page: Any, cell: RunningCell) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _BALLS_PER_LINK = 5
 _MOST_SIDE_VIEWS = 2
+_SCENE_FPS = 4
+"""The arm is moved once a second; without a graphics card every frame costs a core its time."""
 
 
 class LivePanel:
@@ -49,7 +51,7 @@ class LivePanel:
                     self._executed = ui.label().classes("text-sm")
                     self._gripper = ui.label().classes("text-sm")
                     self._belief = ui.label().classes("text-sm").props('data-testid="belief"')
-                    self._scene = ui.scene(width=300, height=260, grid=(2, 20))
+                    self._scene = ui.scene(width=300, height=260, grid=(2, 20), fps=_SCENE_FPS)
                     with self._scene:
                         self._scene.box(0.4, 0.4, 0.002).move(0.5, 0.0, 0.0).material("#d9c9a8")
                         self._balls = [
