@@ -21,6 +21,7 @@ from equi_control.servo.loop import _ServoLoop
 from equi_control.servo.shared_state import Phase, ServoState, SharedState
 from equi_core.cell_geometry import CellGeometry
 from equi_core.geometry import top_down_pose
+from equi_core.motion.joint_limits import warm_up
 from equi_core.motion.ur5_kinematics import HOME_RAD, inverse_near
 
 POSE = top_down_pose((0.5, 0.0, 0.2), 0.0)
@@ -99,6 +100,7 @@ def run(
     in_cycle: Callable[[int, Any, Heartbeat, StandInLink], None],
 ) -> tuple[StandInLink, ServoState, float]:
     """The loop from take-over on until it ends by itself: link, last state, duration [s]."""
+    warm_up(CONFIG.joint_limits)  # compiling takes longer than the stand-in's driver may be silent
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     state, heartbeat = SharedState(context), Heartbeat(context)

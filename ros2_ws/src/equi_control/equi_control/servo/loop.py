@@ -26,12 +26,11 @@ import numpy as np
 from equi_control.rtde.robot_reading import Problem, Reading, problem_of
 from equi_control.rtde.rtde_link import LinkError, RtdeLink
 from equi_control.servo.config import ServoConfig
-from equi_control.servo.contact import ContactMonitor
 from equi_control.servo.cycle_clock import CycleClock
 from equi_control.servo.heartbeat import Heartbeat
 from equi_control.servo.shared_state import Phase, ServoState, SharedState
 from equi_control.servo.streamer import Streamer, TakeOverError
-from equi_core.motion.blocked_step import BACK_OFF_M, MOST_BACK_OFF_M
+from equi_control.servo.yielding import ContactYielding
 from equi_core.motion.joint_limits import warm_up
 from equi_core.motion.realtime import raise_priority
 
@@ -53,13 +52,6 @@ _LEAST_SPEED_SHARE = 0.05
 _SPEED_SHARE_STEP = 0.03
 # An arm further behind its commanded pose than smoothing explains is slowed by the controller.
 _FAR_BEHIND_M = 0.045
-# Contact is looked for until this long after the stream has ended.
-_AFTER_STREAM_S = 0.5
-# An arm at rest that is pushed by this many times the contact force follows, up to this far.
-_PUSHED_SHARE = 2.0
-_MOST_GIVEN_WAY_M = 0.01
-# A blocked arm that still presses is taken back in steps of this.
-_RELIEF_STEP_M = 1e-3
 
 
 def run_servo(
@@ -116,14 +108,8 @@ class _ServoLoop:
         self._streamer: Streamer | None = None
         self._period_s = 0.008
         self._target_number = 0
-        self._blocked = False
-        self._contacts = 0
-        self._relief_m = 0.0
-        self._pressed_at = np.eye(4)
-        self._under_way_s = -math.inf
-        self._rested_at = np.full(3, math.nan)
+        self._yielding = ContactYielding(link, config, self._period_s)
         self._speed_share = 1.0
-        self._contact = ContactMonitor(config, self._period_s)
         self._take_over_refusals = 0
         self._message = ""
         self._cycles = 0
@@ -142,7 +128,7 @@ class _ServoLoop:
         self._link.open()
         self._period_s = 1.0 / self._link.rate_hz
         self._clock = CycleClock(self._period_s)
-        self._contact = ContactMonitor(self._config, self._period_s)
+        self._yielding = ContactYielding(self._link, self._config, self._period_s)
         deadline_s = time.monotonic()
         answered_s = math.nan
         while True:
@@ -156,7 +142,7 @@ class _ServoLoop:
             reading = self._link.read()
             if fresh:
                 self._clock.saw_cycle(reading.controller_time_s, time.monotonic())
-                self._contact.see(reading)
+                self._yielding.see(reading)
             deadline_s = self._clock.next_due_s(reading.controller_time_s)
             problem = problem_of(reading, self._config.max_state_age_s)
             if problem is Problem.NONE and self._driver_hangs():
@@ -219,8 +205,7 @@ class _ServoLoop:
             return
         elif name == "target":
             self._target_number, target = int(arguments[0]), arguments[1]
-            self._blocked = False
-            self._contact.begin_step()
+            self._yielding.begin_step()
             self._streamer.set_target(target)
         elif name == "decelerate":
             self._decelerate(self._streamer)
@@ -252,14 +237,18 @@ class _ServoLoop:
             self._take_over_refusals += 1
             return
         self._message = ""
-        self._blocked = False
+        self._yielding.take_over()
         self._link.arm_watchdog()
         self._last_sent_s = math.nan
 
     def _stream(self, streamer: Streamer, reading: Reading, *, fresh: bool) -> Problem:
         """Send one pose; a refusal is turned into the problem that explains it."""
         self._follow_speed(streamer, reading)
-        if not self._watch_contact(streamer, reading):
+        noticed = self._yielding.contacts
+        stopped = self._yielding.watch(streamer, reading)
+        if self._yielding.contacts > noticed:
+            self._message = self._yielding.message
+        if not stopped:
             return self._refusal_cause()
         is_new = fresh and self._clock.may_send(reading.controller_time_s)
         if is_new:
@@ -305,64 +294,6 @@ class _ServoLoop:
             self._speed_share = share
             streamer.set_speed_share(share)
 
-    def _watch_contact(self, streamer: Streamer, reading: Reading) -> bool:
-        """Notice contact and yield to it; False if the controller did not brake.
-
-        The controller brakes by itself, because a stream would first have to use up what its
-        smoothing holds. Then the arm goes back a little on its way, and further while it presses.
-        """
-        if self._blocked:
-            self._relieve(streamer, reading)
-            return True
-        now_s = time.monotonic()
-        if not streamer.trajectory.finished:
-            self._under_way_s = now_s
-        # The arm comes to rest later than the stream: smoothing, lag, a slow slider.
-        if now_s - self._under_way_s > _AFTER_STREAM_S:
-            self._give_way(streamer, reading)
-            return True
-        self._rested_at = streamer.commanded[:3]
-        contact = self._contact.contact(reading)
-        if not contact:
-            return True
-        self._blocked = True
-        self._contacts += 1
-        self._relief_m = BACK_OFF_M
-        self._message = f"contact: {contact}"
-        # At once, and at real-time priority: until the controller takes up its brake, which can
-        # last on a busy computer, it must not press on to what was streamed last.
-        if not self._link.servo(reading.base_link_from_tcp, self._period_s):
-            return False
-        if not self._link.brake(self._config.contact_deceleration_m_s2):
-            return False
-        here = self._geometry.to_task(self._link.read().base_link_from_tcp)
-        streamer.restart_at(here)
-        streamer.yield_to_contact(here, self._relief_m)
-        self._pressed_at = here
-        return True
-
-    def _give_way(self, streamer: Streamer, reading: Reading) -> None:
-        """Follow what pushes an arm at rest: fingers that close on something rigid beside them."""
-        self._contact.contact(reading)
-        here = self._geometry.to_task(reading.base_link_from_tcp)
-        given_m = float(np.linalg.norm(here[:3, 3] - self._rested_at))
-        pushed = self._contact.force_n > _PUSHED_SHARE * self._config.contact_force_n
-        if pushed and given_m <= _MOST_GIVEN_WAY_M:
-            self._contacts += 1
-            self._message = (
-                f"pushed: {self._contact.force_n:.0f} N at rest, {given_m * 1e3:.1f} mm given way"
-            )
-            streamer.restart_at(here)
-
-    def _relieve(self, streamer: Streamer, reading: Reading) -> None:
-        """Take a blocked arm back while it still presses, by millimetres."""
-        if not streamer.trajectory.finished or self._relief_m >= MOST_BACK_OFF_M:
-            return
-        self._contact.contact(reading)
-        if self._contact.force_n > self._config.contact_force_n / 2:
-            self._relief_m += _RELIEF_STEP_M
-            streamer.yield_to_contact(self._pressed_at, self._relief_m)
-
     def _fail(self, reading: Reading, problem: Problem) -> None:
         """Stop first, explain second."""
         starved = time.monotonic() - self._starved_s < _STARVATION_MEMORY_S
@@ -395,8 +326,8 @@ class _ServoLoop:
                 commanded=np.zeros(4) if streamer is None else streamer.commanded,
                 target_number=self._target_number,
                 finished=streamer is None or streamer.finished,
-                blocked=self._blocked,
-                contacts=self._contacts,
+                blocked=self._yielding.blocked,
+                contacts=self._yielding.contacts,
                 speed_slider=reading.speed_slider,
                 speed_scaling=reading.speed_scaling,
                 take_over_refusals=self._take_over_refusals,
