@@ -77,6 +77,7 @@ def _play(
     perception = model | {"cell": "sim", "calibration": root / "calibration/results/sim"}
     for name in CAMERAS:
         perception |= {f"{name}.serial": f"simulated-{name}", f"{name}.input": "depth"}
+        perception[f"publishers.{name}.depth"] = PLAYER
     perception["publishers.robot_state"] = PLAYER
     # Nobody there whom one could ask to go home, to open the gripper, or to arrange a scene.
     absent = ("home_action", "open_service", "stop_service", "driver_reset_service")
@@ -89,8 +90,9 @@ def _play(
     ):
         words = [word for key, value in values.items() for word in ("-p", f"{key}:={value}")]
         node: ManagedProcess = ros2("run", *executable, "--ros-args", "--params-file", cell, *words)
-        assert probe.change_state(name, "configure", PATIENCE_S), node.output
-        assert probe.change_state(name, "activate", PATIENCE_S), node.output
+        for transition in ("configure", "activate"):
+            asked = ros2("lifecycle", "set", name, transition, "--spin-time", "60")
+            assert asked.wait_for_exit(PATIENCE_S) == 0, (asked.output, node.output)
     observations: list[Any] = []
     commands: list[Any] = []
     probe.node.create_subscription(Observation, "/observation", observations.append, qos.RECORDED)
