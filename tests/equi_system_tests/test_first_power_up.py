@@ -10,63 +10,15 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from documentation.shell_blocks import Block, read_blocks
 from families import ManagedProcess, ProcessFamily
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "ros2_ws" / "docs" / "first_power_up.md"
-_DIRECTIVE = re.compile(r"\s*<!-- (?P<kind>run|terminal|person|end)\b(?P<rest>.*?)-->")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A shell block of the guide, with what its comment says of it."""
-
-    line: int
-    kind: str
-    """run, terminal, person, end; empty if there is no comment."""
-    options: dict[str, str] = field(default_factory=dict)
-    text: str = ""
-
-
-def options_of(rest: str) -> dict[str, str]:
-    """`: driver; ready: "up"` as {"name": "driver", "ready": "up"}."""
-    values = {}
-    for part in rest.strip().split(";"):
-        key, _, value = part.strip().partition(":")
-        if key or value:
-            values[key.strip() or "name"] = value.strip().strip('"')
-    return values
-
-
-def read_guide(text: str) -> Iterator[Block]:
-    """The guide's blocks and ends, in their order."""
-    lines = text.splitlines()
-    kind, options = "", {}
-    number = 0
-    while number < len(lines):
-        line = lines[number]
-        directive = _DIRECTIVE.match(line)
-        if directive:
-            kind, options = directive["kind"], options_of(directive["rest"])
-            if kind == "end":
-                yield Block(number + 1, kind, options)
-                kind, options = "", {}
-        elif line.strip().startswith("```bash"):
-            end = next(i for i in range(number + 1, len(lines)) if lines[i].strip() == "```")
-            body = "\n".join(part.strip() for part in lines[number + 1 : end])
-            yield Block(number + 1, kind, options, body)
-            kind, options, number = "", {}, end
-        elif line.startswith("#"):
-            kind, options = "", {}
-        number += 1
-
-
-BLOCKS = list(read_guide(GUIDE.read_text(encoding="utf-8")))
+BLOCKS = list(read_blocks(GUIDE.read_text(encoding="utf-8")))
 
 
 def test_every_shell_block_is_typed_by_the_test_or_left_to_a_person():

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from equi_rl.agents.state_critic import rotate_horizontally
@@ -106,16 +107,19 @@ class StateReplay:
         return _requested(episode) if known is None else known
 
 
-def _states(episode: Episode) -> Tensor:
-    if episode.privileged_state is None:
+def _recorded(array: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    if array is None:
         raise BatchError(
             "episode.privileged_state is None; an asymmetric critic needs episodes that were"
             " recorded with the simulator's state; collect them again in a new run"
         )
-    return torch.from_numpy(episode.privileged_state[:-1])
+    return array
+
+
+def _states(episode: Episode) -> Tensor:
+    return torch.from_numpy(_recorded(episode.privileged_state)[:-1])
 
 
 def _requested(episode: Episode) -> Tensor:
-    assert episode.privileged_frame_rad is not None
-    frame_rad = torch.from_numpy(episode.privileged_frame_rad[:-1])
+    frame_rad = torch.from_numpy(_recorded(episode.privileged_frame_rad)[:-1])
     return rotate_horizontally(torch.from_numpy(episode.requested_action), -frame_rad)
