@@ -36,7 +36,7 @@ IMAGES = Path(__file__).parent / "images"
 
 def demonstration(agent: str) -> Episode:
     """One episode of the expert, with images as large as the agent needs them."""
-    contract = robot_run(TASK, "fast", agent).contract
+    contract = robot_run(TASK, "reward", agent).contract
     env = make_env(TASK, contract=contract)
     try:
         expert = make_expert(TASK, contract, ExpertConfig(first_choice=FirstChoice.NEAREST))

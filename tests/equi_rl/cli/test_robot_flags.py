@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 
 import pytest
 
 from equi_rl.agents.sac_settings import Encoder
 from equi_rl.cli.train import RobotCommand, main, parse
-from equi_rl.results.robot_experiments import ABLATIONS, FAST_CHOICES, reward_runs
+from equi_rl.results.robot_experiments import ABLATIONS, ablations, comparison, reward_runs
 from equi_rl.training.config import Preset, RobotConfigError, RobotRun
 from equi_rl.training.presets import robot_run
 from equi_rl.training.renames import flatten
@@ -35,16 +34,16 @@ def test_without_a_preset_a_run_is_one_that_can_be_shipped():
 
 def test_flags_override_the_preset_wherever_they_stand():
     flags = [
-        ("--preset", "fast"),
+        ("--preset", "paper"),
         ("--sac.tau", "0.01"),
-        ("--imitation.updates", "600"),
-        ("--sac.encoder", "critic"),
+        ("--rounds", "600"),
+        ("--sac.discount", "0.8"),
     ]
     wanted = robot_run(
         "block_picking",
-        "fast",
-        sac={"tau": 0.01, "encoder": Encoder.CRITIC},
-        imitation={"updates": 600},
+        "paper",
+        sac={"tau": 0.01, "discount": 0.8},
+        rounds=600,
     )
     for order in itertools.permutations(flags):
         assert run_of(*itertools.chain(*order)) == wanted
@@ -64,32 +63,15 @@ def test_numbers_may_be_written_in_any_common_way(text, number):
 
 
 def test_a_setting_can_be_switched_off_with_none():
-    assert run_of("--preset", "fast").imitation.log_std == -2.0
-    assert run_of("--preset", "fast", "--imitation.log-std", "None").imitation.log_std is None
+    assert run_of("--preset", "reward").imitation.log_std == -2.0
+    assert run_of("--preset", "reward", "--imitation.log-std", "None").imitation.log_std is None
 
 
 def test_an_agent_of_two_kinds_of_networks_gets_two_encoders():
-    assert run_of("--preset", "fast", "--agent", "equi-actor-rsac").sac.encoder is Encoder.SEPARATE
+    shared = ("--sac.encoder", "both", "--sac.actor-uses-updated-critic", "False")
+    assert run_of("--preset", "paper", *shared).sac.encoder is Encoder.BOTH
     with pytest.raises(RobotConfigError, match=r"sac.encoder is 'both'.*separate for equi-actor"):
-        run_of("--preset", "fast", "--agent", "equi-actor-rsac", "--sac.encoder", "both")
-
-
-@pytest.mark.parametrize("choice", FAST_CHOICES)
-def test_every_choice_of_the_preset_fast_can_be_taken_back(choice):
-    usual, changed = run_of("--preset", "fast"), run_of("--preset", "fast", *FAST_CHOICES[choice])
-    assert (changed == usual) == (choice == "as_it_is")
-
-
-def test_without_the_demonstration_loss_the_actor_still_waits_as_long_for_the_values():
-    usual = run_of("--preset", "fast")
-    changed = run_of("--preset", "fast", *FAST_CHOICES["no_demonstration_loss"])
-    assert changed.sac.demonstration_weight == 0.0
-    # What else differs says only how the actor waits: by that loss, or not at all.
-    assert changed.sac.actor_frozen_updates == usual.sac.critic_warmup_updates > 0
-    alike = {"demonstration_weight": 0.0, "critic_warmup_updates": 0, "actor_frozen_updates": 0}
-    one, two = (dataclasses.replace(run.sac, **alike) for run in (usual, changed))
-    assert one == two
-    assert dataclasses.replace(changed, sac=usual.sac) == usual
+        run_of("--preset", "paper", "--agent", "equi-actor-rsac", *shared)
 
 
 def test_learning_from_reward_is_compared_with_runs_that_differ_in_one_setting():
@@ -114,21 +96,29 @@ def test_learning_from_reward_is_compared_with_runs_that_differ_in_one_setting()
 
 @pytest.mark.parametrize("ablation", ABLATIONS)
 def test_every_ablation_changes_the_run(ablation):
-    assert run_of("--preset", "fast", *ABLATIONS[ablation]) != run_of("--preset", "fast")
+    assert run_of("--preset", "reward", *ABLATIONS[ablation]) != run_of("--preset", "reward")
+
+
+@pytest.mark.parametrize("sweep", [reward_runs, comparison, ablations])
+def test_every_run_of_a_sweep_is_accepted_and_has_a_name_of_its_own(sweep):
+    runs = sweep()
+    assert len({name for name, _ in runs}) == len(runs) > 15
+    for _, arguments in runs:
+        parse([*arguments, "--folder", "runs/x"])
 
 
 def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(capsys):
     with pytest.raises(SystemExit) as ending:
-        parse(["robot", "--preset", "fast", "--help"])
+        parse(["robot", "--preset", "reward", "--help"])
     assert ending.value.code == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "--sac.tau FLOAT Polyak coefficient" in text
     assert "--imitation.updates INT" in text
-    settings = robot_run("block_picking", "fast").to_mapping()
+    settings = robot_run("block_picking", "reward").to_mapping()
     for flag in (f"--{name}" for name in flatten(settings)):
         assert f"{flag.replace('_', '-')} " in text, flag
-    assert "(default: 0.02)" in text  # tau of the preset fast
-    assert "(default: 400)" in text  # updates of imitation
+    assert "(default: 0.15)" in text  # noise of the preset reward
+    assert "(default: 2000)" in text  # updates of imitation
 
 
 @pytest.mark.parametrize(
@@ -136,7 +126,7 @@ def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(cap
     [
         (("--task", "juggling"), ("task is 'juggling'", "block_pushing")),
         (("--agent", "ppo"), ("agent is 'ppo'", "equi-rsac")),
-        (("--preset", "slow"), ("preset is 'slow'", "paper, fast, reward, ship")),
+        (("--preset", "slow"), ("preset is 'slow'", "paper, reward, ship")),
         (("--seed", "400"), ("seed is 400", "between 0 and 399")),
         (("--batch-episodes", "0"), ("batch_episodes is 0", "at least 1")),
         (("--group", "C5"), ("network.group = 'C5'", "C4, C8")),
@@ -168,7 +158,7 @@ def test_a_bad_value_ends_with_thing_value_and_what_is_allowed(flags, parts, tmp
 
 def test_a_run_needs_a_task(tmp_path, capsys):
     with pytest.raises(SystemExit) as ending:
-        main(["robot", "--preset", "fast", "--folder", str(tmp_path / "run")])
+        main(["robot", "--preset", "reward", "--folder", str(tmp_path / "run")])
     assert ending.value.code == 2
     assert "--task" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -168,8 +168,10 @@ def a_run(**changes: Any) -> Any:
     """A small run of everything that is played: demonstrations, random, own, evaluation."""
     return robot_run(
         "block_picking",
-        Preset.FAST,
+        Preset.PAPER,
         **{
+            "pre_updates_per_step": 0.0,
+            "evaluation_share": None,
             "demonstrations": 4,
             "random_episodes": 2,
             "imitation": {"updates": 2},

@@ -13,7 +13,6 @@ from equi_rl.data.episode import (
     Episode,
     EpisodeRecorder,
     ReplayError,
-    labelled_by_success,
     pack_depth,
     unpack_depth,
 )
@@ -67,13 +66,6 @@ def test_a_recorded_episode_holds_what_was_recorded():
 
 def test_a_time_out_is_not_a_success_even_with_a_reward():
     assert not an_episode(tag=1.0, terminated=False).succeeded
-
-
-def test_a_success_is_labelled_with_its_own_actions_and_a_failure_is_not():
-    won, lost = an_episode(tag=1.0), an_episode(tag=0.0)
-    np.testing.assert_array_equal(labelled_by_success(won).expert_action, won.executed_action)
-    assert np.isnan(labelled_by_success(lost).expert_action).all()
-    assert np.isnan(won.expert_action).all(), "the episode itself stays as it was"
 
 
 def test_the_oldest_episodes_leave_first_and_demonstrations_stay():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equi_rl.envs import TASKS, make_env
-from equi_rl.envs.privileged_state import STATE_SIZE, PrivilegedStateTracker
+from equi_rl.envs.privileged_state import STATE_SIZE, PrivilegedStateTracker, StateFrame
 from equi_rl.sim.scene import Scene, WorldState
 
 CENTRE = (0.5, 0.0)
@@ -25,9 +25,9 @@ def scene(request) -> Scene:
     return dataclasses.replace(drawn, tcp_position_m=(0.55, 0.08, 0.05), opening=0.4)
 
 
-def observed(*scenes: Scene):
+def observed(*scenes: Scene, frame: StateFrame = StateFrame.SCENE):
     """What a critic sees of the last of an episode's scenes."""
-    tracker = PrivilegedStateTracker(CENTRE)
+    tracker = PrivilegedStateTracker(CENTRE, frame)
     for one in scenes:
         seen = tracker.observe(WorldState(one, holding=False, blocked=True, held_object=None))
     return seen
@@ -53,6 +53,21 @@ def test_another_angle_changes_only_how_the_square_workspace_lies(scene):
     still, turned = observed(scene), observed(scene.rotated(0.7, CENTRE))
     np.testing.assert_allclose(turned.values[:-2], still.values[:-2], atol=2e-6)
     assert np.abs(turned.values[-2:] - still.values[-2:]).max() > 0.1
+
+
+def test_along_the_axes_of_base_link_a_turned_scene_has_other_numbers(scene):
+    still, turned = (
+        observed(one, frame=StateFrame.BASE) for one in (scene, scene.rotated(math.pi / 2, CENTRE))
+    )
+    assert still.frame_rad == turned.frame_rad == 0.0
+    # A quarter turn leads x to y and y to -x: the place of the gripper seen from the object.
+    (x, y), (turned_x, turned_y) = still.values[[0, 3]], turned.values[[0, 3]]
+    np.testing.assert_allclose([turned_x, turned_y], [-y, x], atol=2e-6)
+    assert np.abs(turned.values - still.values).max() > 0.1
+    # The direction that the other frame has for its x axis is a number here, and turns as well.
+    c, s = still.values[-2:]
+    assert math.atan2(s, c) == pytest.approx(observed(scene).frame_rad, abs=1e-5)
+    np.testing.assert_allclose(turned.values[-2:], [-s, c], atol=2e-6)
 
 
 def test_the_hidden_property_is_seen(scene):

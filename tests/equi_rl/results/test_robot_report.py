@@ -18,7 +18,7 @@ HEADER = "rounds,updates,environment_steps,seconds,successes,episodes,mean_lengt
 def write_run(folder, rows, **settings):
     """A run folder as the trainer leaves it; rows are (steps, successes of 10)."""
     folder.mkdir(parents=True)
-    run = robot_run("block_picking", settings.pop("preset", "fast"), **settings)
+    run = robot_run("block_picking", settings.pop("preset", "reward"), **settings)
     (folder / "config.json").write_text(json.dumps({"config": run.to_mapping()}))
     lines = [f"{i},{i * 5},{steps},60.0,{won},10,8.0" for i, (steps, won) in enumerate(rows, 1)]
     (folder / "progress.csv").write_text("\n".join([HEADER, *lines]) + "\n")
@@ -28,7 +28,7 @@ def test_seeds_are_averaged_over_the_evaluations_that_all_of_them_have(tmp_path)
     write_run(tmp_path / "a", [(100, 2), (200, 6), (300, 9)], agent="rsac", seed=0)
     write_run(tmp_path / "b", [(120, 4), (240, 8)], agent="rsac", seed=1)
     ((panel, curves),) = robot_curves(collect_robot_runs(tmp_path)).items()
-    assert panel == ("block_picking", "fast")
+    assert panel == ("block_picking", "reward")
     (curve,) = curves
     np.testing.assert_allclose(curve.steps, [110, 220])
     np.testing.assert_allclose(curve.success, [[0.2, 0.6], [0.4, 0.8]])
@@ -54,8 +54,8 @@ def test_presets_and_ablations_are_kept_apart(tmp_path):
     write_run(tmp_path / "b", [(100, 3)], preset="ship")
     write_run(tmp_path / "c", [(100, 4)], demonstrations=20)
     panels = robot_curves(collect_robot_runs(tmp_path))
-    assert set(panels) == {("block_picking", "fast"), ("block_picking", "ship")}
-    labels = [curve.label for curve in panels["block_picking", "fast"]]
+    assert set(panels) == {("block_picking", "reward"), ("block_picking", "ship")}
+    labels = [curve.label for curve in panels["block_picking", "reward"]]
     assert labels == ["Equi-RSAC", "Equi-RSAC, demonstrations 20"]
 
 
@@ -64,7 +64,7 @@ def test_the_command_writes_table_and_figure(tmp_path):
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "docs")]) == 0
     table = (tmp_path / "docs" / "robot_results.md").read_text()
     assert "Equi-RSAC | 1 | 200 | 10 | 0.20 | 1.000 (10/10" in table
-    assert (tmp_path / "docs" / "images" / "robot_fast.png").stat().st_size > 5_000
+    assert (tmp_path / "docs" / "images" / "robot_reward.png").stat().st_size > 5_000
 
 
 def test_a_folder_without_runs_is_refused(tmp_path, caplog):

@@ -12,7 +12,9 @@ from equi_rl.training.progress import Progress, evaluations_due, share_done, upd
 
 
 def test_a_run_ends_with_its_rounds_or_its_environment_steps_whichever_comes_first():
-    run = robot_run("block_picking", "fast", rounds=10, environment_steps=1000)
+    run = robot_run(
+        "block_picking", "paper", rounds=10, environment_steps=1000, evaluation_share=None
+    )
     assert share_done(run, Progress(rounds=5, environment_steps=100)) == 0.5
     assert share_done(run, Progress(rounds=5, environment_steps=900)) == 0.9
     assert share_done(run, Progress(rounds=10, environment_steps=10)) == 1.0
@@ -70,11 +72,11 @@ def test_without_a_share_evaluations_come_every_so_many_rounds_and_at_the_end():
 
 def test_a_run_without_an_end_and_evaluations_that_cannot_fit_are_refused():
     with pytest.raises(RobotConfigError, match="rounds is 0; it must be positive"):
-        robot_run("block_picking", "fast", rounds=0)
+        robot_run("block_picking", "ship", rounds=0)
     with pytest.raises(RobotConfigError, match=r"evaluation_episodes is 100.*fit into"):
         robot_run("block_picking", "paper", evaluation_episodes=100)
     with pytest.raises(RobotConfigError, match=r"evaluation_share is 0.1; it must be None without"):
-        robot_run("block_picking", "fast", evaluation_share=0.1)
+        robot_run("block_picking", "ship", evaluation_share=0.1)
     with pytest.raises(RobotConfigError, match=r"pre_updates_per_step is 1.0; it must be 0 with"):
         robot_run("block_picking", "paper", imitation={"updates": 5})
 

@@ -155,7 +155,7 @@ def test_a_takeover_needs_an_expert(env, untrained):
 
 def test_comparisons_see_no_more_of_the_expert_than_its_demonstrations():
     with pytest.raises(RobotConfigError, match="expert_takeover_within is 5"):
-        robot_run("block_picking", Preset.FAST, expert_takeover_within=5)
+        robot_run("block_picking", Preset.REWARD, expert_takeover_within=5)
 
 
 def test_a_better_policy_is_left_alone_for_longer():

@@ -17,7 +17,7 @@ from equi_rl.carflag.trainer import CarFlagTrainer
 from equi_rl.cli.report import main as report
 from equi_rl.data.demonstrations import DemoSet
 from equi_rl.data.replay_buffer import stored_episodes
-from equi_rl.results.robot_curves import collect_robot_runs, join_runs, read_robot_runs
+from equi_rl.results.robot_curves import read_robot_runs
 from equi_rl.training.presets import PRESETS, robot_run
 from equi_rl.training.renames import SETTINGS, current_settings, flatten, replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
@@ -93,29 +93,6 @@ def test_an_old_table_of_curves_is_read_in_the_words_of_today():
     }
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"sac": {"critic_warmup_updates": 0}},
-        {"sac": {"critic_warmup_updates": 0, "demonstration_weight": 0.0}},
-        {"sac": {"discount": 0.9, "td_lambda": 0.0}},
-        {"sac": {"policy_ema": 1.0}},
-        {"imitation": {"updates": 0, "log_std": None}, "sac": {"critic_warmup_updates": 0}},
-    ],
-)
-def test_a_run_repeated_today_takes_the_place_of_its_old_row(changes, tmp_path):
-    """Both must be named alike, or a report would show the same run twice."""
-    old = read_robot_runs(STORED / "robot_curves.csv")
-    folder = RunFolder(tmp_path / "run")
-    with folder.claim(robot_run("block_picking", "fast", **changes).to_mapping(), resume=False):
-        row = {"rounds": 1, "updates": 7, "environment_steps": 9, "seconds": 1.0}
-        folder.append_progress([{**row, "successes": 1, "episodes": 2, "mean_length": 3.0}])
-    (again,) = collect_robot_runs(tmp_path)
-    joined = {run.key: run for run in join_runs(old, [again])}
-    assert len(joined) == len(old)
-    assert joined[again.key].evaluations == again.evaluations
-
-
 def test_a_report_from_an_old_table_is_written_with_the_column_names_of_today(tmp_path):
     assert report(["--curves", str(STORED / "robot_curves.csv"), "--out", str(tmp_path)]) == 0
     header = (tmp_path / "robot_curves.csv").read_text().splitlines()[0]
@@ -131,7 +108,7 @@ def test_old_demonstrations_load():
 
 
 def test_every_new_name_is_a_setting_of_today():
-    known = flatten(robot_run("block_picking", "fast").to_mapping())
+    known = flatten(robot_run("block_picking", "reward").to_mapping())
     known |= flatten(CarFlagRun("carflag-1d").to_json())
     assert set(SETTINGS.values()) <= set(known)
     assert not set(SETTINGS) & set(known)

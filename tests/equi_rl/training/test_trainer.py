@@ -270,9 +270,12 @@ def test_a_random_expert_cannot_label_for_the_shipping_preset():
 def test_soft_actor_critic_trains_after_pretraining_and_resumes(tmp_path, agent):
     run = robot_run(
         "block_picking",
-        Preset.FAST,
+        Preset.PAPER,
         agent=agent,
         demonstrations=2,
+        random_episodes=0,
+        pre_updates_per_step=0.0,
+        evaluation_share=None,
         imitation={"updates": 1},
         rounds=3,
         episodes_per_round=1,

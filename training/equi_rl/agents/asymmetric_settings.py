@@ -54,7 +54,7 @@ class AsymmetricSettings:
     """How many of them are sampled from the newest episodes alone."""
     critic_gradient_clip: float = 5.0
     """Largest norm of the critic's gradient."""
-    actor_learning_rate: float = 1e-3
+    actor_learning_rate: float = 5e-4
     """Adam's largest learning rate of the actor."""
     learning_rate_warmup_updates: int = 50
     """Updates over which the actor's learning rate rises from 0."""
@@ -62,7 +62,7 @@ class AsymmetricSettings:
     """It falls along a cosine to this share of itself at the end of the run."""
     actor_gradient_clip: float = 1.0
     """Largest norm of the actor's gradient."""
-    actor_frozen_updates: int = 250
+    actor_frozen_updates: int = 600
     """For so many updates only the critic learns."""
     policy_ema: float = 0.005
     """Share of the trained actor's weights that enters the acting policy per update."""

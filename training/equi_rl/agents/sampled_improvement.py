@@ -38,7 +38,7 @@ class SampledImprovementSettings:
     noise_std: float = 0.15
     """Standard deviation of the random candidates, in policy units; each has 0.3 to 1.3 times it.
     """
-    kl: float = 0.6
+    kl: float = 0.4
     """KL divergence [nat] between the weights of the candidates and equal ones: how greedy a step
     is, from 0 to the logarithm of the number of candidates."""
     initial_temperature: float = 0.02

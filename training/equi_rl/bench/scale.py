@@ -10,12 +10,14 @@ takes on 2 to 256 cores. Past the cores of this machine that is arithmetic, not 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import pickle
 import statistics
 import time
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -28,8 +30,10 @@ from equi_rl.bench.cost_model import (
     sweep_s,
     work_of,
 )
-from equi_rl.bench.train_step import TrainStep
+from equi_rl.bench.train_step import random_episode
 from equi_rl.bench.update import FULL_LENGTHS
+from equi_rl.data.collate import collate
+from equi_rl.data.replay_buffer import EpisodeReplayBuffer
 from equi_rl.envs import TASKS
 from equi_rl.experts import ExpertConfig
 from equi_rl.training.collector import Collector, CollectorConfig, Play, Players, PlayersOn
@@ -54,7 +58,7 @@ def run(options: list[str]) -> dict[str, object]:
     rows = [_players(count, policy, parsed) for count in parsed.players]
     updates = {
         preset.value: _update_s(robot_run("block_picking", preset), parsed.updates)
-        for preset in (Preset.PAPER, Preset.FAST)
+        for preset in Preset
     }
     one = rows[0]
     parts = Parts(
@@ -69,11 +73,11 @@ def run(options: list[str]) -> dict[str, object]:
         preset.value: round(
             players_at_the_learners_limit(
                 work_of(robot_run("block_picking", preset)),
-                Parts(updates.get(preset.value, updates["fast"]), parts.steps_per_s, 0.0, 0.0),
+                Parts(updates[preset.value], parts.steps_per_s, 0.0, 0.0),
             ),
             2,
         )
-        for preset in (Preset.PAPER, Preset.FAST, Preset.SHIP)
+        for preset in Preset
     }
     _print(console, rows, updates, predicted, limits)
     return {
@@ -123,14 +127,28 @@ def _players(count: int, policy: Any, parsed: argparse.Namespace) -> dict[str, A
 
 
 def _update_s(run: RobotRun, repeats: int) -> float:
-    """Seconds of one update of 32 whole episodes, from sampling to the moved target; one thread."""
-    step = TrainStep(run, FULL_LENGTHS[: run.batch_episodes])
-    for _ in range(_WARM_UP_UPDATES):
-        step()
-    step.seconds.clear()
-    for _ in range(repeats):
-        step()
-    return step.median_s
+    """Seconds of one update on whole episodes, from sampling to the moved target; one thread."""
+    learned = dataclasses.replace(
+        run,
+        # What most of the run does: pretraining is over, and the actor learns.
+        imitation=dataclasses.replace(
+            run.imitation, updates=0 if run.preset is not Preset.SHIP else run.imitation.updates
+        ),
+        asymmetric=dataclasses.replace(run.asymmetric, actor_frozen_updates=0),
+    )
+    learner, rng = make_learner(learned), np.random.default_rng(0)
+    replay_buffer = EpisodeReplayBuffer(run.replay_capacity)
+    for length in FULL_LENGTHS[: run.batch_episodes]:
+        replay_buffer.add(random_episode(length, rng))
+    learner.attach(replay_buffer)
+    seconds = []
+    for _ in range(_WARM_UP_UPDATES + repeats):
+        began = time.perf_counter()
+        episodes = replay_buffer.sample(run.batch_episodes, rng)
+        size_px = learner.actor.config.observation_size
+        learner.update(collate(episodes, size_px, rng, run.augmentation))
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds[_WARM_UP_UPDATES:])
 
 
 def _predict(grid: list[RobotRun], parts: Parts) -> list[dict[str, Any]]:

@@ -50,7 +50,6 @@ def _robot_jobs(sweep: str) -> list[Job]:
 
     runs = {
         "reward": robot_experiments.reward_runs,
-        "fast-choices": robot_experiments.fast_choices,
         "comparison": robot_experiments.comparison,
         "ablations": robot_experiments.ablations,
     }[sweep]()
@@ -73,7 +72,6 @@ SWEEPS: dict[str, Callable[[], list[Job]]] = {
     "carflag": _carflag_jobs,
     "line-settings": _line_settings_jobs,
     "reward": lambda: _robot_jobs("reward"),
-    "fast-choices": lambda: _robot_jobs("fast-choices"),
     "comparison": lambda: _robot_jobs("comparison"),
     "ablations": lambda: _robot_jobs("ablations"),
 }
@@ -92,15 +90,13 @@ class SweepCommand:
             "carflag",
             "line-settings",
             "reward",
-            "fast-choices",
             "comparison",
             "ablations",
         ]
     ]
     """status: show how far the sweep in the folder is. carflag: the paper's grid worlds.
     line-settings: both agents on the line with hyper-parameters drawn at random. On robot tasks:
-    reward, learning from reward and its controls; fast-choices, what each choice of the preset fast
-    brings; comparison of agents; ablations."""
+    reward, learning from reward and its controls; comparison of agents; ablations."""
     folder: Path
     """Folder of all runs of the sweep; with --on ray or slurm on a disk that all machines share."""
     on: Literal["local", "ray", "slurm"] = "local"

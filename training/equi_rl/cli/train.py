@@ -4,7 +4,7 @@
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first --resume
     equi-train robot --task block_picking --preset ship --folder runs/picking
-    equi-train robot --task block_picking --preset fast --sac.tau 0.01 --folder runs/tau
+    equi-train robot --task block_picking --preset paper --sac.tau 0.01 --folder runs/tau
 
 Each family of experiments is a subcommand whose flags are the fields of its frozen configuration.
 Flags override the preset (or the domain's defaults), in any order; --help after --preset shows the

@@ -108,13 +108,6 @@ class Episode:
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
-def labelled_by_success(episode: Episode) -> Episode:
-    """The episode with the actions that earned its reward as labels; a failed one as it is."""
-    if not episode.succeeded:
-        return episode
-    return dataclasses.replace(episode, expert_action=episode.executed_action)
-
-
 def pack_depth(depth_m: NDArray[np.floating]) -> NDArray[np.uint16]:
     """Depths [m] as stored 16-bit steps; out of range is clipped."""
     return np.round(np.clip(depth_m, 0.0, _MAX_DEPTH_M) / DEPTH_STEP_M).astype(np.uint16)

@@ -6,11 +6,15 @@ where everything is to the millimetre, how much time has passed. Positions are g
 the movable object: its origin is the block's centre or the drawer's handle, its x axis points to
 the goal pad, into the cabinet, or to the other block. A quarter turn of scene and action changes
 none of the numbers; other angles change only where the workspace's border lies.
+
+A critic without symmetry, for comparison, gets the same numbers along the axes of base_link, and
+the direction of that x axis instead of the border's (`StateFrame.BASE`).
 """
 
 from __future__ import annotations
 
 import math
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +28,13 @@ _SCALES_M = (0.3, 0.08, 0.025)
 _LOW_M = 0.06
 _NEAR_M = 0.11
 _STEPS = 50.0
+
+
+class StateFrame(str, Enum):
+    """Along which axes positions, directions and actions are given to a critic."""
+
+    SCENE = "scene"  # those of the movable object: invariant to rotations of the scene
+    BASE = "base"  # those of base_link: not invariant
 
 
 class PrivilegedState(NamedTuple):
@@ -40,10 +51,14 @@ class PrivilegedStateTracker:
 
     Args:
         centre_xy_m: middle of the workspace in base_link.
+        frame: along which axes the numbers are given.
     """
 
-    def __init__(self, centre_xy_m: tuple[float, float]) -> None:
+    def __init__(
+        self, centre_xy_m: tuple[float, float], frame: StateFrame = StateFrame.SCENE
+    ) -> None:
         self._centre_xy_m = centre_xy_m
+        self._invariant = frame is StateFrame.SCENE
         self._start: tuple[Vector3, ...] = ()
         self._steps = 0
         self._low_steps = [0, 0]
@@ -60,7 +75,10 @@ class PrivilegedStateTracker:
                 near = math.hypot(place[0] - tcp[0], place[1] - tcp[1]) < _NEAR_M
                 self._low_steps[number] += int(near and tcp[2] < _LOW_M)
         here, other, goal = places[index], places[1 - index], scene.goal_xy_m
-        frame = _frame_rad(objects[index], here, other, goal)
+        scene_rad = _frame_rad(objects[index], here, other, goal)
+        frame = scene_rad if self._invariant else 0.0
+        # Where the border that clips a step is, seen from the frame; or where the frame is.
+        turned = 4 * frame if self._invariant else scene_rad
         goal_m = 0.0 if goal is None else math.hypot(goal[0] - here[0], goal[1] - here[1])
         angles = (scene.yaw_rad, objects[index].yaw_rad, objects[1 - index].yaw_rad)
         gripper, own, others = (angle - frame for angle in angles)
@@ -80,9 +98,8 @@ class PrivilegedStateTracker:
             (here[2] - self._start[index][2]) / 0.05,
             *_at_scales((goal_m - 0.05 if goal is not None else 0.0,)),
             *(elapsed, elapsed**2),
-            # Where the border that clips a step is, seen from the frame.
             *(value / _SCALES_M[0] for value in _rotated(tcp, (*self._centre_xy_m, 0.0), frame)),
-            *(math.cos(4 * frame), math.sin(4 * frame)),
+            *(math.cos(turned), math.sin(turned)),
         )
         self._steps += 1
         return PrivilegedState(np.array(values, dtype=np.float32), frame)

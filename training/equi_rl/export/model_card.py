@@ -34,7 +34,6 @@ _PRESETS = {
     " state which the policy visits (DAgger), in scenes of which every second one varies in size,"
     " mass, friction, calibration, latency and depth noise. No reward was used, so the figure must"
     " not be compared with agents that learn from reward and 80 demonstrations",
-    "fast": "80 demonstrations, imitation first, then recurrent SAC beside a demonstration loss",
     "paper": "80 demonstrations, 20 random episodes, recurrent SAC",
     "reward": "80 demonstrations, imitation first, then an asymmetric actor-critic that learns from"
     " reward: in training its critic saw the simulator's state, which object is movable included;"

@@ -23,6 +23,7 @@ from equi_rl.cluster.process_worker import ProcessBackend
 from equi_rl.cluster.worker import Worker, WorkerBackend
 from equi_rl.data.episode import Episode
 from equi_rl.envs import HiddenPropertyEnv, make_env
+from equi_rl.envs.privileged_state import StateFrame
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import Expert, ExpertConfig, make_expert
 from equi_rl.training.rollout import (
@@ -115,6 +116,8 @@ class CollectorConfig:
     """It applies to the last of so many consecutive seeds; the others stay as they are."""
     env_options: tuple[tuple[str, Any], ...] = ()
     """Further keyword arguments of the environment."""
+    state_frame: StateFrame = StateFrame.SCENE
+    """Along which axes the simulator's state is recorded, for a critic that sees it."""
 
 
 Work = Demonstrate | Play | PlayRandom
@@ -200,7 +203,8 @@ class Player:
         one = dataclasses.replace(work, seeds=(seed,))
         config = self._config
         (played,) = do_work(
-            self._env, self._expert, one, config.randomisation, config.randomise_every
+            *(self._env, self._expert, one),
+            *(config.randomisation, config.randomise_every, config.state_frame),
         )
         return played
 
@@ -215,6 +219,7 @@ def do_work(
     work: Work,
     randomisation: DomainRandomisation | None = None,
     randomise_every: int = 2,
+    state_frame: StateFrame = StateFrame.SCENE,
 ) -> Played:
     """Play what is asked for, in this process."""
     wanted = not isinstance(work, Play) or work.randomised
@@ -222,17 +227,17 @@ def do_work(
     for seed in work.seeds:
         applies = wanted and (seed + 1) % randomise_every == 0
         env.randomisation = randomisation if applies else None
-        played.append(_play_one(env, expert, work, seed))
+        played.append(_play_one(env, expert, work, seed, state_frame))
     return played
 
 
 def _play_one(
-    env: HiddenPropertyEnv, expert: Expert, work: Work, seed: int
+    env: HiddenPropertyEnv, expert: Expert, work: Work, seed: int, state_frame: StateFrame
 ) -> tuple[Episode, EpisodeOutcome]:
     if isinstance(work, Demonstrate):
-        return play_expert(env, expert, seed)
+        return play_expert(env, expert, seed, state_frame=state_frame)
     if isinstance(work, PlayRandom):
-        return play_random(env, seed)
+        return play_random(env, seed, state_frame=state_frame)
     expert_takeover_at = None
     if work.expert_takeover_within:
         expert_takeover_at = int(
@@ -249,6 +254,7 @@ def _play_one(
         expert=expert if work.label_with_expert else None,
         expert_takeover_at=expert_takeover_at,
         exploration=exploration,
+        state_frame=state_frame,
     )
 
 

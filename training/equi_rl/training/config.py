@@ -19,6 +19,7 @@ from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.data.collate import Augmentation, PixelAugmentation
 from equi_rl.envs import TASKS
+from equi_rl.envs.privileged_state import StateFrame
 from equi_rl.experts import FirstChoice
 from equi_rl.nets.config import Combination
 
@@ -30,7 +31,6 @@ class Preset(str, Enum):
     """How an agent is trained."""
 
     PAPER = "paper"
-    FAST = "fast"
     REWARD = "reward"
     SHIP = "ship"
 
@@ -47,6 +47,12 @@ class AgentKind:
     def can_share_encoder(self) -> bool:
         """Whether actor and critic are of one kind; an equivariant and a plain one are not."""
         return self.combination not in (Combination.ACTOR_ONLY, Combination.CRITIC_ONLY)
+
+    @property
+    def critic_state_frame(self) -> StateFrame:
+        """What a critic of the simulator's state is given: its symmetry is that of its input."""
+        plain = self.combination in (Combination.ACTOR_ONLY, Combination.PLAIN)
+        return StateFrame.BASE if plain else StateFrame.SCENE
 
 
 AGENTS: Mapping[str, AgentKind] = {
@@ -70,10 +76,10 @@ class RobotRun:
 
     task: str
     """block_picking, block_pulling, block_pushing or drawer_opening."""
-    preset: Preset = Preset.FAST
-    """Where the other defaults come from. paper: the published recipe. fast: the same on two CPU
-    cores, pretrained by imitation. reward: imitation, then improvement by reward with a critic that
-    sees the simulator's state. ship: DAgger, for policies that are deployed."""
+    preset: Preset = Preset.REWARD
+    """Where the other defaults come from. paper: the published recipe. reward: imitation, then
+    improvement by reward with a critic that sees the simulator's state. ship: DAgger, for policies
+    that are deployed."""
     agent: str = "equi-rsac"
     """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
     drq-shift-rsac."""
@@ -134,8 +140,6 @@ class RobotRun:
     expert_takeover_grows_to: int = 0
     """`expert_takeover_within` of the last round, reached linearly: a better policy acts alone for
     longer, and is labelled where that takes it; 0: the same in every round."""
-    imitate_successes: bool = False
-    """Whether the actions of an episode in which the agent itself succeeded become labels."""
     evaluate_every: int = 10
     """Rounds between checkpoints; each comes with an evaluation unless evaluation_share says when
     these are made."""
@@ -152,7 +156,7 @@ class RobotRun:
     imitation: ImitationSettings = dataclasses.field(default_factory=ImitationSettings)
     """Imitation (behaviour cloning, DAgger)."""
     sac: SacSettings = dataclasses.field(default_factory=SacSettings)
-    """Recurrent soft actor-critic (presets paper and fast)."""
+    """Recurrent soft actor-critic (preset paper)."""
     asymmetric: AsymmetricSettings = dataclasses.field(default_factory=AsymmetricSettings)
     """Asymmetric actor-critic (preset reward): the critic sees the simulator's state."""
 
@@ -241,13 +245,6 @@ class RobotRun:
     def _require_fit_for_preset(self) -> None:
         ships, within = self.preset is Preset.SHIP, self.expert_takeover_within
         _require(
-            self.preset is not Preset.REWARD or self.kind.can_share_encoder,
-            "agent",
-            self.agent,
-            "another for the preset reward, whose critic sees no images: it cannot differ from the"
-            " actor in its symmetry",
-        )
-        _require(
             not ships or self.first_choice is FirstChoice.NEAREST,
             "first_choice",
             self.first_choice.value,
@@ -283,6 +280,13 @@ class RobotRun:
     def kind(self) -> AgentKind:
         """What the agent's name stands for."""
         return AGENTS[self.agent]
+
+    @property
+    def critic_state_frame(self) -> StateFrame:
+        """Along which axes the simulator's state is recorded."""
+        if self.preset is Preset.REWARD:
+            return self.kind.critic_state_frame
+        return StateFrame.SCENE  # nothing reads it, and the demonstrations are the same for all
 
     @property
     def augmentation(self) -> Augmentation:

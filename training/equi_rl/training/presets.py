@@ -4,8 +4,6 @@
 paper: the published recipe. 80 demonstrations of the expert that tries a random object, as many
     updates of recurrent SAC as they have steps, 20 random episodes, again as many updates as these
     have steps, then one update per step to 41,000 environment steps (block pushing 81,000).
-fast: the same data and method, made affordable on two CPU cores: the actor is pretrained on the
-    demonstrations by imitation, and beside SAC keeps imitating them and its own successes.
 reward: 80 demonstrations and reward, affordable on two CPU cores. The actor is pretrained by
     imitation until it is good at it; then a critic that sees the simulator's state (asymmetric
     actor-critic: in training only) improves all of it by sampled actions (MPO), at a tenth of an
@@ -21,10 +19,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from equi_rl.agents.imitation import ImitationSettings
-from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.envs import TASKS
 from equi_rl.experts import FirstChoice
-from equi_rl.training.config import AGENTS, AgentKind, Preset, RobotConfigError, RobotRun
+from equi_rl.training.config import Preset, RobotConfigError, RobotRun
 
 PRESETS: Mapping[Preset, dict[str, Any]] = {
     Preset.PAPER: {
@@ -40,36 +37,12 @@ PRESETS: Mapping[Preset, dict[str, Any]] = {
         "failing_evaluations": 0,
         "batch_episodes": 32,
     },
-    Preset.FAST: {
-        "episodes_per_round": 4,
-        "updates_per_round": 20,
-        "rounds": 200,
-        "batch_episodes": 16,
-        "demonstrations_per_batch": 8,
-        "imitate_successes": True,
-        "imitation": ImitationSettings(updates=400, learning_rate=6e-3, log_std=-2.0),
-        "sac": SacSettings(
-            discount=0.97,
-            td_lambda=0.95,
-            tau=0.02,
-            actor_learning_rate=2e-4,
-            critic_learning_rate=1e-3,
-            initial_temperature=1e-3,
-            target_entropy=-10.0,
-            entropy_in_target=False,
-            demonstration_weight=20.0,
-            critic_warmup_updates=100,
-            actor_uses_updated_critic=False,
-            encoder=Encoder.BOTH,
-            policy_ema=0.02,
-        ),
-    },
     Preset.REWARD: {
         "episodes_per_round": 10,
         "updates_per_round": 0,
         "updates_per_step": 0.1,
         "rounds": 0,
-        "environment_steps": 20_000,
+        "environment_steps": 41_000,
         "exploration_std": 0.15,
         "evaluate_every": 5,
         "evaluation_episodes": 20,
@@ -98,7 +71,6 @@ PRESETS: Mapping[Preset, dict[str, Any]] = {
 
 LONGER_BUDGETS: Mapping[tuple[Preset, str], int] = {
     (Preset.PAPER, "block_pushing"): 81_000,
-    (Preset.REWARD, "block_pushing"): 30_000,
 }
 """Environment steps of tasks that take longer than the others."""
 _DEFAULTS = RobotRun(TASKS[0])
@@ -109,7 +81,7 @@ def robot_run(
 ) -> RobotRun:
     """A run of a preset with some fields changed.
 
-    Nested settings may be given in part: ``robot_run("block_picking", "fast", sac={"tau": 0.01})``.
+    Nested settings may be given in part: ``robot_run(task, "paper", sac={"tau": 0.01})``.
     """
     try:
         preset = Preset(preset)
@@ -119,18 +91,9 @@ def robot_run(
     settings = dict(PRESETS[preset])
     if (preset, task) in LONGER_BUDGETS:
         settings["environment_steps"] = LONGER_BUDGETS[preset, task]
-    if agent in AGENTS and "sac" in settings:
-        settings["sac"] = _sac_for(AGENTS[agent], settings["sac"])
     for name, change in changes.items():
         if isinstance(change, Mapping):
             usual = settings.get(name, getattr(_DEFAULTS, name))
             change = dataclasses.replace(usual, **change)
         settings[name] = change
     return RobotRun(task, preset, agent, **settings)
-
-
-def _sac_for(kind: AgentKind, usual: SacSettings) -> SacSettings:
-    """The preset's settings with an encoder that the agent can have."""
-    if kind.can_share_encoder:
-        return usual
-    return dataclasses.replace(usual, encoder=Encoder.SEPARATE)

@@ -29,6 +29,9 @@ SETTINGS: Mapping[str, str] = {
 }
 """Dotted name of a setting in an old ``config.json``: its name now."""
 
+REMOVED: Mapping[str, Any] = {"imitate_successes": False}
+"""Dotted name of a setting that is gone: the value of a run that is the same without it."""
+
 COLUMNS: Mapping[str, str] = {"speciality": "overrides"}
 """Column of an old table of curves: its name now."""
 
@@ -39,6 +42,8 @@ def current_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a run under their present names; nested, and with those of now as they are."""
     current: dict[str, Any] = {}
     for name, value in flatten(stored).items():
+        if name in REMOVED and value == REMOVED[name]:
+            continue
         *outer, last = SETTINGS.get(name, name).split(".")
         inner = current
         for part in outer:

@@ -19,7 +19,7 @@ from equi_core.contract import ACTION_ORDER
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.data.episode import Episode, EpisodeRecorder
 from equi_rl.envs import HiddenPropertyEnv
-from equi_rl.envs.privileged_state import PrivilegedStateTracker
+from equi_rl.envs.privileged_state import PrivilegedStateTracker, StateFrame
 from equi_rl.experts import Expert
 from equi_rl.sim.scene import WorldState
 
@@ -71,12 +71,16 @@ class Exploration:
 
 
 def play_expert(
-    env: HiddenPropertyEnv, expert: Expert, seed: int
+    env: HiddenPropertyEnv,
+    expert: Expert,
+    seed: int,
+    *,
+    state_frame: StateFrame = StateFrame.SCENE,
 ) -> tuple[Episode, EpisodeOutcome]:
     """One demonstration on the scene of `seed`; the expert's coin comes from the same seed."""
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
-    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m)
+    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m, state_frame)
     recorder.add_privileged(*privileged.observe(env.state()))
     tracker = _OutcomeTracker(seed)
     memory = expert.start(env.state(), np.random.default_rng(seed))
@@ -100,6 +104,7 @@ def play_policy(
     expert: Expert | None = None,
     expert_takeover_at: int | None = None,
     exploration: Exploration | None = None,
+    state_frame: StateFrame = StateFrame.SCENE,
 ) -> tuple[Episode, EpisodeOutcome]:
     """One episode of a policy on the scene of `seed`.
 
@@ -112,6 +117,7 @@ def play_policy(
         expert_takeover_at: step from which on the expert acts itself; None: never.
         exploration: with `rng`, noise that is added to the policy's mean; None draws actions from
             the policy itself.
+        state_frame: of the recorded state of the simulator.
     """
     if expert_takeover_at is not None and expert is None:
         raise ValueError(
@@ -119,7 +125,7 @@ def play_policy(
         )
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
-    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m)
+    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m, state_frame)
     recorder.add_privileged(*privileged.observe(env.state()))
     tracker = _OutcomeTracker(seed)
     state = policy.start(seed)
@@ -151,11 +157,13 @@ def play_policy(
             return recorder.finish(terminated), tracker.outcome()
 
 
-def play_random(env: HiddenPropertyEnv, seed: int) -> tuple[Episode, EpisodeOutcome]:
+def play_random(
+    env: HiddenPropertyEnv, seed: int, *, state_frame: StateFrame = StateFrame.SCENE
+) -> tuple[Episode, EpisodeOutcome]:
     """One episode of uniformly random actions on the scene of `seed`."""
     observation, _ = env.reset(seed=seed)
     recorder = EpisodeRecorder(observation)
-    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m)
+    privileged = PrivilegedStateTracker(env.contract.workspace.centre_xy_m, state_frame)
     recorder.add_privileged(*privileged.observe(env.state()))
     tracker = _OutcomeTracker(seed)
     rng = np.random.default_rng((seed, 1))

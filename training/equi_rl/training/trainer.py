@@ -32,7 +32,6 @@ from equi_rl.agents.asymmetric_learner import AsymmetricLearner
 from equi_rl.agents.learner import ImitationLearner, Learner, SacLearner
 from equi_rl.data.collate import LabelledBatch, collate
 from equi_rl.data.device import HOST
-from equi_rl.data.episode import labelled_by_success
 from equi_rl.data.prefetch import prefetched
 from equi_rl.data.replay_buffer import EPISODE_FORMAT, EpisodeReplayBuffer, stored_episodes
 from equi_rl.envs.privileged_state import STATE_SIZE
@@ -119,6 +118,7 @@ class RobotTrainer:
             ExpertConfig(first_choice=self.run.first_choice),
             DomainRandomisation() if self.run.randomise else None,
             env_options=(("contract", self.run.contract),),
+            state_frame=self.run.critic_state_frame,
         )
 
     def _summary(self) -> dict[str, Any]:
@@ -239,8 +239,7 @@ class RobotTrainer:
         played = collector.fetch()
         steps_before = self.progress.environment_steps
         for episode, outcome in played:
-            own = self.run.imitate_successes
-            self.replay_buffer.add(labelled_by_success(episode) if own else episode)
+            self.replay_buffer.add(episode)
             self.progress.environment_steps += len(episode)
             self.progress.recent.append(outcome.success)
         del self.progress.recent[:-100]
