@@ -190,7 +190,9 @@ def test_the_control_imitates_successes_only_and_has_no_critic():
 
 
 def test_the_learning_rate_rises_and_falls_over_the_planned_updates():
-    update = an_update(learning_rate_warmup_updates=10, final_learning_rate_share=0.1)
+    update = an_update(
+        actor_learning_rate=1e-3, learning_rate_warmup_updates=10, final_learning_rate_share=0.1
+    )
     rates = []
     for update.updates in (0, 10, 50, 100, 200):
         rates.append(update._learning_rate())
