@@ -22,13 +22,17 @@ from families import ManagedProcess, ProcessFamily
 from ros_domains import reserved_domain
 from ros_origin import LAUNCH_IS_ROSS_OWN, PIP_ROS2_IS_INSTALLED
 from ros_probe import RosProbe
+from run_guard import RunGuard
 
 # Where a real ROS 2 is used, pip_ros2 is not installed, or hidden, and has nothing to be tested.
 collect_ignore = ["pip_ros2"] if LAUNCH_IS_ROSS_OWN or not PIP_ROS2_IS_INSTALLED else []
 
 
+_GUARD = pytest.StashKey[RunGuard]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Make Ctrl-C work for the processes that tests start.
+    """Make Ctrl-C work for the processes that tests start, and let none outlive a killed run.
 
     A shell starts its background jobs with SIGINT ignored, and every child would inherit that: a
     test run as `make test &` or by a CI server could then never end a node as a user does.
@@ -38,6 +42,13 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # `nohup make test`
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    config.stash[_GUARD] = RunGuard()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The run has ended by itself."""
+    if _GUARD in config.stash:
+        config.stash[_GUARD].dismiss()
 
 
 @pytest.fixture(scope="session")

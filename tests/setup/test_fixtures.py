@@ -13,9 +13,20 @@ from pathlib import Path
 import pytest
 import ros_domains
 from families import ProcessFamily, wait_until
+from run_guard import carriers
 
 PYTHON = [sys.executable, "-S", "-c"]
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+KILLED_RUN = """
+import subprocess, sys, time
+from ur_emulator.launching import EmulatorProcess
+
+def test_that_never_ends(processes):
+    cell = processes.start([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+    with EmulatorProcess() as emulator:
+        print("started", cell.pid, emulator.pid, flush=True)
+        time.sleep(600)
+"""
 
 
 def test_domains_held_at_the_same_time_differ(tmp_path: Path) -> None:
@@ -68,6 +79,25 @@ def test_an_orphan_in_a_session_of_its_own_fails_the_test_and_is_killed() -> Non
     with pytest.raises(AssertionError, match=f"left processes behind[^\0]*{orphan}"):
         family.close(grace_s=0.1)
     wait_until(lambda: not family.living(), 30.0, "the orphan to be gone")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_test_run_that_is_killed_leaves_nothing_behind(
+    number: signal.Signals, tmp_path: Path, processes: ProcessFamily
+) -> None:
+    (tmp_path / "test_killed.py").write_text(KILLED_RUN)
+    # With the fixtures of every other test, though the file lies elsewhere.
+    where = os.pathsep.join([str(FIXTURES.parent), str(FIXTURES), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "pytest", "-s", "-p", "conftest", "test_killed.py"]
+    run = processes.start(command, {"PYTHONPATH": where}, cwd=tmp_path)
+    started = run.wait_for_text(r"started (\d+) (\d+)")
+    mark = f"EQUI_TEST_RUN_{run.pid}"
+    assert {int(pid) for pid in started.groups()} <= set(carriers(mark))
+
+    run.signal_alone(number)
+
+    assert run.wait_for_exit() == -number
+    wait_until(lambda: not carriers(mark), 30.0, "all that the killed run had started to end")
 
 
 def test_a_process_that_ignores_ctrl_c_is_ended_all_the_same(
