@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 
 from equi_control.rtde.config import LinkConfig
 from equi_control.rtde.robot_reading import Reading
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.contact import ContactMonitor
+from ur_emulator.profile import STRICT
 
 PERIOD_S = 0.008
 CONFIG = ServoConfig(LinkConfig("127.0.0.9"))
@@ -68,6 +72,39 @@ def test_a_stiff_contact_is_noticed_before_the_tool_is_pressed_by_three_millimet
             monitor.see(now)
             if monitor.contact(now):
                 break
+
+
+@pytest.mark.parametrize("cell", ["lab", "sim"])
+def test_a_driver_that_is_not_scheduled_at_contact_is_no_protective_stop(
+    cell: str, repository_root: Path
+) -> None:
+    # Worst case: the process stands still just when it would have noticed, until the controller's
+    # watchdog ends the program. Meanwhile the arm goes on to what was streamed ahead of it.
+    file = yaml.safe_load((repository_root / f"launch/cells/{cell}.yaml").read_text())
+    settings = file["rtde_driver"]["ros__parameters"]
+    lookahead_s = settings.get("link.lookahead_s", CONFIG.link.lookahead_s)
+    asleep_s = 1.0 / settings.get("link.watchdog_hz", CONFIG.link.watchdog_hz)
+    speed_m_s = settings.get("servo.near_surface_speed_m_s", CONFIG.near_surface_speed_m_s)
+    rng = np.random.default_rng(6)
+    bias = np.array([6.0, -4.0, 9.0])
+    deepest_m = 0.0
+    for _ in range(50):
+        monitor = started(bias, rng)
+        pressed_m, estimate_n = 0.0, 0.0
+        while True:
+            pressed_m += speed_m_s * PERIOD_S
+            force_n = STRICT.arm_stiffness_n_m * pressed_m
+            estimate_n += (force_n - estimate_n) * -np.expm1(-PERIOD_S / STRICT.force_filter_s)
+            now = reading(bias + np.array([0.0, 0.0, estimate_n]) + rng.normal(0.0, 3.0, 3))
+            monitor.see(now)
+            if monitor.contact(now):
+                break
+        deepest_m = max(deepest_m, pressed_m)
+    ahead_m = speed_m_s * (lookahead_s * STRICT.servo_lag_factor + STRICT.joint_lag_s)
+    deepest_m += ahead_m * -np.expm1(-asleep_s / lookahead_s)
+
+    assert deepest_m < 0.9 * STRICT.collision_lag_m
+    assert STRICT.arm_stiffness_n_m * deepest_m < 0.9 * STRICT.force_limit_n
 
 
 def test_letting_go_of_what_was_pressed_is_no_contact() -> None:

@@ -33,9 +33,10 @@ class ServoConfig:
     """With which the controller brakes the arm on contact [m/s2]; 10 is servoStop's own default."""
     near_surface_height_m: float = setting(0.15, low=0.0, high=1.0)
     """Steps that end or begin below this height above the table may meet something rigid [m]."""
-    near_surface_speed_m_s: float = setting(0.06, low=0.005, high=0.25)
+    near_surface_speed_m_s: float = setting(0.04, low=0.005, high=0.25)
     """Their speed, unless they lead up [m/s]: a stiff arm must notice contact within a millimetre
-    or two."""
+    or two, and what is streamed ahead of it (`link.lookahead_s` times this) must not press it to
+    a protective stop while this process is not scheduled."""
     step_speed_m_s: float = setting(0.08, low=0.005, high=0.25)
     """Speed of all other steps [m/s]: contact that nobody expects must not be a protective stop
     either. Only ways longer than a step, as the way home, are faster, above that height."""
