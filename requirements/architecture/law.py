@@ -56,11 +56,11 @@ TRAINING_LEVELS: tuple[tuple[str, ...], ...] = (
     ("data",),
     ("nets",),
     ("agents",),
-    ("training",),
+    ("training", "recurrent_sac"),
     ("audit", "bench", "export", "probe", "sweep"),
     ("carflag",),
     ("results",),
-    ("cli",),
+    ("cli", "api"),
 )
 CARFLAG_IMPORTERS = ("results", "cli")  # a domain of its own: robot learning does not know it
 
@@ -134,6 +134,8 @@ def _reason_inside_training(edge: Edge) -> str:
     importer, imported = training_room(edge.importer), training_room(edge.imported)
     if importer == imported or not imported:
         return ""
+    if not importer:  # the package itself offers the Python API, and nothing else
+        return "" if imported == "api" else "equi_rl itself imports its api only"
     for room in (importer, imported):
         if room not in TRAINING_ROOMS:
             return f"equi_rl.{room} has no place in TRAINING_LEVELS"

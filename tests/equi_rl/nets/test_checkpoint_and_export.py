@@ -134,7 +134,7 @@ def test_saving_an_actor_under_a_foreign_contract_is_refused(tmp_path):
         save_checkpoint(tmp_path, contract_for(tiny_config("D4")), Actor(tiny_config()))
 
 
-def test_an_export_holds_dense_weights_a_matching_digest_and_a_card(folder, tmp_path):
+def test_an_export_holds_each_tied_filter_once_a_matching_digest_and_a_card(folder, tmp_path):
     origin = Provenance(agent="sac", seed=3, evaluation_successes=9, evaluation_episodes=10)
     checkpoint = load_checkpoint(folder)
     checkpoint = type(checkpoint)(
@@ -147,7 +147,8 @@ def test_an_export_holds_dense_weights_a_matching_digest_and_a_card(folder, tmp_
     tensors = load_file(tmp_path / "model" / "policy.safetensors")
     wanted = exported_tensors(checkpoint.build_actor())
     assert tensors.keys() == wanted.keys()
-    assert tensors["head.0.weight"].shape == (32, 64)
+    # 32 output channels are 8 fields of C4, each with one filter over 64 input channels.
+    assert tensors["head.0.tied_weight"].shape == (8, 1, 64, 1, 1)
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
     assert "0.900 (9/10" in card
     assert contract.weights_sha256 in card

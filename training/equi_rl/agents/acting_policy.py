@@ -30,6 +30,11 @@ class ActingPolicy:
         self._weights = weights
 
     @property
+    def weights(self) -> ActorWeights:
+        """Its weights, expanded; do not write to them."""
+        return self._weights
+
+    @property
     def device(self) -> torch.device:
         """Where it computes."""
         return self._weights.mean.weight.device

@@ -11,13 +11,14 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from equi_rl.agents.returns import lambda_returns
+from equi_rl.data.array_episode import ArrayBatch
 from equi_rl.data.episode_batch import EpisodeBatch
 
 SATURATED_ABOVE = 0.97
 
 
 def critic_diagnostics(
-    batch: EpisodeBatch, values: Tensor, policy_values: Tensor, discount: float
+    batch: EpisodeBatch | ArrayBatch, values: Tensor, policy_values: Tensor, discount: float
 ) -> dict[str, float]:
     """Values of groups of steps, and how they rank; a group that the batch lacks is left out.
 
@@ -41,7 +42,7 @@ def critic_diagnostics(
     return {name: value for name, value in found.items() if value is not None}
 
 
-def discounted_returns(batch: EpisodeBatch, discount: float) -> Tensor:
+def discounted_returns(batch: EpisodeBatch | ArrayBatch, discount: float) -> Tensor:
     """(D,) discounted sum of the rewards that followed each step in its episode."""
     discounts = discount * (1.0 - batch.layout.is_last_step.float())
     return lambda_returns(
@@ -61,7 +62,7 @@ def saturated_share(actions: Tensor) -> float:
     return float((actions.abs() > SATURATED_ABOVE).float().mean())
 
 
-def succeeded_steps(batch: EpisodeBatch) -> Tensor:
+def succeeded_steps(batch: EpisodeBatch | ArrayBatch) -> Tensor:
     """(D,) whether the step belongs to an episode that ended with a reward."""
     layout = batch.layout
     won = (batch.rewards > 0) & (batch.terminated > 0)

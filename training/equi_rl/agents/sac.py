@@ -33,6 +33,7 @@ from equi_rl.agents.returns import lambda_returns, mean_over_copies
 from equi_rl.agents.sac_networks import PolicyOutput, SacNetworks
 from equi_rl.agents.sac_settings import SacSettings
 from equi_rl.agents.stage_timer import StageTimer
+from equi_rl.data.array_episode import ArrayBatch
 from equi_rl.data.device import permutation_like
 from equi_rl.data.episode_batch import EpisodeBatch
 from equi_rl.nets import dense
@@ -62,7 +63,7 @@ class SacUpdate:
 
     def step(
         self,
-        batch: EpisodeBatch,
+        batch: EpisodeBatch | ArrayBatch,
         generator: torch.Generator | None = None,
         timer: StageTimer | None = None,
         expert_actions: Tensor | None = None,
@@ -71,7 +72,7 @@ class SacUpdate:
     ) -> dict[str, float]:
         """One update of critic, actor, temperature and target; returns the losses.
 
-        ``expert_actions`` (D, 5) guide the actor with ``settings.demonstration_weight``; rows of
+        ``expert_actions`` (D, A) guide the actor with ``settings.demonstration_weight``; rows of
         NaN are steps about which no expert was asked. ``diagnose`` returns more metrics.
         """
         settings, networks, layout = self.settings, self.networks, batch.layout
@@ -188,7 +189,7 @@ class SacUpdate:
 
     def targets(
         self,
-        batch: EpisodeBatch,
+        batch: EpisodeBatch | ArrayBatch,
         features: Tensor,
         previous: Tensor,
         next_action: Tensor,

@@ -16,6 +16,7 @@ from torch.nn import Parameter
 
 from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.agents.stage_timer import StageTimer
+from equi_rl.data.array_episode import ArrayBatch
 from equi_rl.data.device import normal_like
 from equi_rl.data.episode_batch import EpisodeBatch, EpisodeLayout
 from equi_rl.nets import dense
@@ -32,16 +33,16 @@ class Features(NamedTuple):
     to_critic: Tensor  # (D, C): the frames in which a transition was decided
     encoded: Tensor | None  # (F, C) from an encoder that SAC trains for both networks
     leaf: Tensor | None  # the same, cut from the encoder: collects the gradient of every loss
-    frames: dense.Frames  # the images
+    frames: dense.Frames | Tensor  # the images, or arrays
 
 
 class PolicyOutput(NamedTuple):
     """What the actor makes of every frame."""
 
-    action: Tensor  # (F, 5) sampled
+    action: Tensor  # (F, A) sampled
     log_density: Tensor  # (F,)
-    mean: Tensor  # (F, 5) deterministic action
-    log_std: Tensor  # (F, 5)
+    mean: Tensor  # (F, A) deterministic action
+    log_std: Tensor  # (F, A)
 
 
 class SacNetworks:
@@ -89,7 +90,7 @@ class SacNetworks:
 
     def see(
         self,
-        batch: EpisodeBatch,
+        batch: EpisodeBatch | ArrayBatch,
         actor_weights: ActorWeights,
         critic_weights: CriticWeights,
         timer: StageTimer,
@@ -97,7 +98,7 @@ class SacNetworks:
         """Encode each frame once per encoder."""
         decided = batch.layout.frame_of_step
         with timer.stage("prepare frames"):
-            frames = dense.prepare_depth(self.actor.config, batch.depth_m, batch.holding)
+            frames = dense.frames_of(self.actor.config, batch)
         if not self.settings.shares_encoder:
             to_actor = self.encode(actor_weights, frames, None, timer, "actor")
             with torch.no_grad():
@@ -117,7 +118,7 @@ class SacNetworks:
     def encode(
         self,
         weights: ActorWeights | CriticWeights,
-        frames: dense.Frames,
+        frames: dense.Frames | Tensor,
         rows: Tensor | None,
         timer: StageTimer,
         name: str,
@@ -182,14 +183,14 @@ class SacNetworks:
     def next_values(
         self, features: Tensor, previous: Tensor, actions: Tensor, layout: EpisodeLayout
     ) -> Tensor:
-        """Values (heads, D) by the target of actions (D, 5) after each transition."""
+        """Values (heads, D) by the target of actions (D, A) after each transition."""
         history, _ = dense.run_history(
             self.critic.config, self.target.history, features, previous, layout.frame_counts
         )
         return self.values(self.target, history[layout.next_frame_of_step], actions)
 
     def values(self, weights: CriticWeights, history: Tensor, actions: Tensor) -> Tensor:
-        """Values (heads, N) of actions (N, 5) after histories (N, C)."""
+        """Values (heads, N) of actions (N, A) after histories (N, C)."""
         return dense.critic_values(self.critic.config, weights, history, actions)
 
 

@@ -18,24 +18,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import tyro
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from equi_core.contract import ACTION_ORDER, ContractError, PolicyContract
+from equi_core.contract import ContractError, PolicyContract
 from equi_core.scene_seeds import TEST_SEED
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.device import Device, DeviceError, choose_device
-from equi_rl.envs import HiddenPropertyEnv, make_env
+from equi_rl.envs import make_env
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.export.exporter import ExportError, load_policy
 from equi_rl.nets.checkpoint import CheckpointError
-from equi_rl.results.video import Frame, write_video
-from equi_rl.sim.cameras import render_rgb, side_view_camera
+from equi_rl.results.video import render_episode, write_video
 from equi_rl.training.collector import (
     Collector,
     CollectorConfig,
@@ -147,24 +145,6 @@ def play_all(
             progress.update(task, completed=command.episodes - batch.missing)
             time.sleep(_LOOK_EVERY_S)
         return [outcome for _, outcome in collector.finish(batch)]
-
-
-def render_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[Frame]:
-    """Play one episode and render it from the side."""
-    camera = side_view_camera((360, 270))
-    observation, _ = env.reset(seed=seed)
-    frames = [Frame(0, render_rgb(env.world, camera), observation, None, False)]
-    state = policy.start(seed)
-    executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
-    ended = False
-    while not ended:
-        action, state = policy.act(observation, executed, state)
-        observation, _, terminated, truncated, info = env.step(action)
-        executed = info["executed_action"]
-        ended = terminated or truncated
-        image = render_rgb(env.world, camera)
-        frames.append(Frame(len(frames), image, observation, executed, bool(info["success"])))
-    return frames
 
 
 def _write_videos(

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeVar
 
 from equi_core.files.array_file import read_arrays
+from equi_rl.data.array_episode import ArrayEpisode
 from equi_rl.data.atomic_file import atomic_file
 from equi_rl.data.episode import Episode, ReplayError
 
@@ -24,14 +26,16 @@ EPISODE_FORMAT = 2
 """Of a stored episode. Format 1 had no mark and held the executed action only."""
 _FILE_PATTERN = "episode_*.npz"
 _PRIVILEGED = ("privileged_state", "privileged_frame_rad")
+StoredEpisode = TypeVar("StoredEpisode", Episode, ArrayEpisode, default=Episode)
 
 
-class EpisodeReplayBuffer:
+class EpisodeReplayBuffer(Generic[StoredEpisode]):
     """Demonstrations for ever, other episodes first in, first out.
 
     Args:
         capacity: most transitions held; demonstrations count but are never dropped.
-        folder: where episodes are kept on disk as well; None keeps them in memory only.
+        folder: where episodes of the robot's tasks are kept on disk as well; None keeps them in
+            memory only.
     """
 
     def __init__(self, capacity: int = 100_000, folder: Path | None = None) -> None:
@@ -39,8 +43,8 @@ class EpisodeReplayBuffer:
             raise ReplayError(f"capacity is {capacity}; it must be at least 1 transition")
         self.capacity = capacity
         self._folder = folder
-        self._demonstrations: list[Episode] = []
-        self._others: list[Episode] = []
+        self._demonstrations: list[StoredEpisode] = []
+        self._others: list[StoredEpisode] = []
         self._files_of_others: list[Path | None] = []
         self._evicted_files: list[Path] = []
         self._n_transitions = 0
@@ -48,7 +52,7 @@ class EpisodeReplayBuffer:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
 
-    def add(self, episode: Episode) -> None:
+    def add(self, episode: StoredEpisode) -> None:
         """Store an episode, dropping the oldest ones that are no demonstrations if needed."""
         steps_kept = sum(len(demonstration) for demonstration in self._demonstrations)
         if steps_kept + len(episode) > self.capacity:
@@ -102,7 +106,7 @@ class EpisodeReplayBuffer:
     def __len__(self) -> int:
         return len(self._demonstrations) + len(self._others)
 
-    def __iter__(self) -> Iterator[Episode]:
+    def __iter__(self) -> Iterator[StoredEpisode]:
         yield from self._demonstrations
         yield from self._others
 
@@ -113,7 +117,7 @@ class EpisodeReplayBuffer:
         n_demonstrations: int = 0,
         n_recent: int = 0,
         recent_episodes: int = 0,
-    ) -> list[Episode]:
+    ) -> list[StoredEpisode]:
         """Episodes drawn uniformly with replacement.
 
         Args:
@@ -124,7 +128,7 @@ class EpisodeReplayBuffer:
                 are any; the rest is drawn from everything.
             recent_episodes: how many of them are the newest.
         """
-        everything: Sequence[Episode] = [*self._demonstrations, *self._others]
+        everything: Sequence[StoredEpisode] = [*self._demonstrations, *self._others]
         if not everything:
             raise ReplayError(
                 "the replay buffer is empty; add demonstrations or collect episodes first"
@@ -141,7 +145,7 @@ class EpisodeReplayBuffer:
         rest = rng.integers(len(everything), size=n_episodes - len(chosen))
         return chosen + [everything[i] for i in rest]
 
-    def _insert(self, episode: Episode, path: Path | None) -> None:
+    def _insert(self, episode: StoredEpisode, path: Path | None) -> None:
         if episode.is_demonstration:
             self._demonstrations.append(episode)
         else:
@@ -154,9 +158,11 @@ class EpisodeReplayBuffer:
             if evicted is not None:
                 self._evicted_files.append(evicted)
 
-    def _write(self, episode: Episode) -> Path | None:
+    def _write(self, episode: StoredEpisode) -> Path | None:
         if self._folder is None:
             return None
+        if not isinstance(episode, Episode):
+            raise ReplayError("a folder keeps episodes of the robot's tasks only; use folder=None")
         path = self._folder / f"episode_{self._n_added:08d}.npz"
         write_episode(path, episode)
         return path

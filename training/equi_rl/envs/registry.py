@@ -24,6 +24,8 @@ _ENTRY_POINTS = {
 _GRID_WORLDS = {
     "equi/CarFlag1D-v0": "equi_rl.carflag.env:CarFlag1DEnv",
     "equi/CarFlag2D-v0": "equi_rl.carflag.env:CarFlag2DEnv",
+    "equi/ContinuousCarFlag-v0": "equi_rl.recurrent_sac.worlds:ContinuousCarFlag",
+    "equi/MaskedPendulum-v0": "equi_rl.recurrent_sac.worlds:masked_pendulum",
 }
 """Named, not imported: nothing below the commands and results knows CarFlag."""
 TASKS: tuple[str, ...] = tuple(_ENTRY_POINTS)

@@ -2,8 +2,8 @@
 """A training checkpoint becomes a model folder that the robot can run.
 
 Writes ``policy.safetensors`` (ordinary filters and matrices: the symmetry is already expanded, so
-the robot needs no escnn), ``contract.json`` and ``MODEL_CARD.md``; from a run folder also the
-learning curve, and from an evaluation its videos.
+the robot needs no escnn; tied filters are stored once), ``contract.json`` and ``MODEL_CARD.md``;
+from a run folder also the learning curve, and from an evaluation its videos.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from equi_core.contract import PolicyContract
+from equi_core.files.tied_weights import tie_weights, untie_weights
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.data.atomic_file import write_atomically
 from equi_rl.export.model_card import (
@@ -69,6 +70,12 @@ def export(
         evaluation = Evaluation.load(evaluation_folder)
     actor = checkpoint.build_actor()
     config = actor.config
+    if (config.observation, config.action_layout, config.memory) != ("depth", "", "lstm"):
+        raise ExportError(
+            f"network.observation = {config.observation!r}, network.action_layout ="
+            f" {config.action_layout!r}, network.memory = {config.memory!r}: the robot runs depth"
+            " images, actions (w, x, y, z, r) and an LSTM only"
+        )
     if config.initial_state != "zero":
         raise ExportError(
             f"network.initial_state = {config.initial_state!r}: a policy that starts at random"
@@ -116,14 +123,16 @@ def _with_evaluation(contract: PolicyContract, evaluation: Evaluation) -> Policy
 
 
 def exported_tensors(actor: Actor) -> dict[str, Tensor]:
-    """Dense weights by name, as the robot's runner expects them; 1x1 filters as matrices."""
+    """Weights by name, as the robot's runner expects them: matrices, and each tied filter once."""
     with torch.no_grad():
         named = dict(dense.named_tensors(actor.dense()))
-    tensors = {}
+    arrays = {}
     for name, tensor in named.items():
         is_matrix = tensor.dim() == 4 and not name.startswith("history.encoder.")
-        tensors[name] = (tensor.flatten(1) if is_matrix else tensor).contiguous().clone()
-    return tensors
+        matrix = tensor.flatten(1) if is_matrix else tensor
+        arrays[name] = matrix.contiguous().detach().cpu().numpy()
+    tied = tie_weights(arrays, actor.config.to_mapping())
+    return {name: torch.from_numpy(array.copy()) for name, array in tied.items()}
 
 
 def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
@@ -152,7 +161,9 @@ def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
     config = NetworkConfig.from_mapping(contract.network)
     with torch.no_grad():
         empty = Actor(config).dense()
-    stored = iter(load(data)[name] for name, _ in dense.named_tensors(empty))
+    arrays = {name: tensor.numpy() for name, tensor in load(data).items()}
+    written_out = untie_weights(arrays, config.group)
+    stored = iter(torch.from_numpy(written_out[name]) for name, _ in dense.named_tensors(empty))
     # Both walk the weights in the same order; matrices get their 1x1 filters back.
     weights = dense.map_tensors(empty, lambda tensor: next(stored).reshape(tensor.shape))
     return contract, digest, ActingPolicy(config, weights)

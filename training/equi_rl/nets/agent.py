@@ -21,7 +21,9 @@ from equi_rl.nets.config import (
     scaled_plain_twin,
 )
 from equi_rl.nets.layers import count_parameters
+from equi_rl.nets.memories import memory_named
 from equi_rl.nets.networks import Actor, Critic
+from equi_rl.nets.representations import spread_rows
 
 _FACTORS = [step / 200.0 for step in range(20, 301)]  # width factors tried, 0.10 to 1.50
 T = TypeVar("T", bound=nn.Module)
@@ -83,16 +85,23 @@ def parameter_matched_twin(config: NetworkConfig, kind: str) -> NetworkConfig:
 def plain_parameters(config: NetworkConfig, kind: str) -> int:
     """Number of parameters of a plain ``actor`` or ``critic``, computed from its widths."""
     actions = config.n_actions
-    total, source = 0, 2
+    total, source = 0, config.observation_channels.channels
     for width, kernel in zip(config.encoder_channels, config.encoder_kernels, strict=True):
         total += width * (source * kernel**2 + 1)
         source = width
     total += config.action_channels * (actions + 1)
     recurrent = config.recurrent_channels
-    total += 4 * recurrent * (config.recurrent_input_channels + recurrent + 1)
+    total += (
+        memory_named(config.memory).blocks
+        * recurrent
+        * (config.recurrent_input_channels + recurrent + 1)
+    )
     spread = 5 if config.log_std_xy == "permuted" else 4
+    if config.action_layout:
+        spread = max(spread_rows(config.action_components)) + 1
     if kind == "actor":
-        return total + _chain([config.head_input_channels, *config.head_channels, 5 + spread])
+        outputs = actions + spread
+        return total + _chain([config.head_input_channels, *config.head_channels, outputs])
     embedded = config.critic_action_channels
     head = _chain([config.head_input_channels + embedded, *config.head_channels, 1])
     return total + embedded * (actions + 1) + config.critic_heads * head

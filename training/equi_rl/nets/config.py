@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from equi_rl.nets.symmetry import Group, SymmetryError, group_named
+from equi_rl.nets.memories import memory_named
+from equi_rl.nets.representations import layout_named
+from equi_rl.nets.symmetry import ACTION, Group, Layout, SymmetryError, group_named, trivial
 
 CONFIG_FORMAT = 1
 GROUP_CHOICES = ("C4", "C8", "D4", "D8")  # planar groups a robot policy may use
@@ -26,9 +28,12 @@ _TUPLES = (
 )
 
 
-# Fields of critics alone, younger than the format: written only where they are not the default,
-# so that the mappings of actors and of earlier critics stay what they were.
-_OPTIONAL = ("critic_heads", "critic_layer_norm")
+# Fields younger than the format: written only where they are not the default, so that the mappings
+# of earlier actors and critics stay what they were.
+_OPTIONAL = (
+    *("critic_heads", "critic_layer_norm"),
+    *("memory", "observation_layout", "action_layout"),
+)
 
 
 class ArchitectureError(ValueError):
@@ -50,9 +55,9 @@ class NetworkConfig:
     """Architecture of one recurrent network (actor or critic)."""
 
     group: str = "C4"
-    observation: str = "depth"  # depth image and holding flag
-    observation_size: int = 84  # pixels of a side
-    actions: str = "continuous"  # (w, x, y, z, r)
+    observation: str = "depth"  # depth image and holding flag | array: any vector or image
+    observation_size: int = 84  # pixels of a side; 1: a vector
+    actions: str = "continuous"  # (w, x, y, z, r), or as action_layout says
     n_actions: int = 5
     encoder_channels: tuple[int, ...] = (32, 64, 64, 64, 64, 128)
     encoder_kernels: tuple[int, ...] = (8, 4, 3, 3, 3, 3)
@@ -73,6 +78,9 @@ class NetworkConfig:
     depth_scale_per_m: float = 10.0
     critic_heads: int = 2  # values that a critic has of an action
     critic_layer_norm: bool = False  # normalise the hidden layers of a critic's heads
+    memory: str = "lstm"  # lstm | none (feed-forward) | what `register_memory` added
+    observation_layout: str = ""  # of an array's channels, e.g. "trivial:1,sign:1"
+    action_layout: str = ""  # of the action's components, e.g. "vector:2"; "": (w, x, y, z, r)
 
     def __post_init__(self) -> None:
         for name in _TUPLES:
@@ -86,6 +94,18 @@ class NetworkConfig:
     def symmetry(self) -> Group:
         """The group object named by ``group``."""
         return group_named(self.group)
+
+    @property
+    def observation_channels(self) -> Layout:
+        """What the channels of an observation are."""
+        if self.observation == "depth":
+            return trivial(2)  # depth and holding planes
+        return layout_named(self.observation_layout)
+
+    @property
+    def action_components(self) -> Layout:
+        """What the components of an action are."""
+        return layout_named(self.action_layout) if self.action_layout else ACTION
 
     @property
     def is_equivariant(self) -> bool:
@@ -136,7 +156,7 @@ class NetworkConfig:
 
     def _check_choices(self) -> None:
         choices = {
-            "observation": ("depth",),
+            "observation": ("depth", "array"),
             "actions": ("continuous",),
             "log_std_xy": ("permuted", "tied"),
             "squash": ("tanh", "radial"),
@@ -153,15 +173,11 @@ class NetworkConfig:
             group = group_named(self.group)
         except SymmetryError as error:
             raise ArchitectureError(f"network.{error}") from error
-        if group.on_line:
+        if group.on_line and self.observation_size > 1:
             raise ArchitectureError(
                 f"network.group = {self.group!r} acts on a line, not on images; use a planar group"
             )
-        if self.n_actions != 5:
-            raise ArchitectureError(
-                f"network.n_actions = {self.n_actions}; actions are the five components"
-                " (w, x, y, z, r)"
-            )
+        self._check_layouts()
         isotropic = self.log_std_xy == "tied"
         if not group.permutes_axes and not isotropic and self.equivariant_heads:
             raise ArchitectureError(
@@ -171,6 +187,28 @@ class NetworkConfig:
         if self.squash == "radial" and not isotropic:
             raise ArchitectureError("network.squash = 'radial' needs log_std_xy = 'tied'")
         return group
+
+    def _check_layouts(self) -> None:
+        try:
+            memory_named(self.memory)
+            observation, action = self.observation_channels, self.action_components
+        except ValueError as error:
+            raise ArchitectureError(f"network.{error}") from error
+        if self.n_actions != action.channels:
+            raise ArchitectureError(
+                f"network.n_actions = {self.n_actions}; network.action_layout ="
+                f" {self.action_layout or '(w, x, y, z, r)'!r} has {action.channels} components"
+            )
+        if self.action_layout and self.log_std_xy != "tied":
+            raise ArchitectureError(
+                "network.log_std_xy = 'permuted' belongs to the action (w, x, y, z, r);"
+                " use 'tied' with an action_layout"
+            )
+        if self.observation_size > 1 and any(kind != "trivial" for kind, _ in observation.parts):
+            raise ArchitectureError(
+                f"network.observation_layout = {self.observation_layout!r}; the channels of an"
+                " image are 'trivial': the group moves its pixels"
+            )
 
     def _check_sizes(self) -> None:
         counts = {len(self.encoder_channels), len(self.encoder_kernels), len(self.encoder_strides)}

@@ -21,16 +21,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from equi_rl.data.array_episode import ArrayBatch
 from equi_rl.data.device import HOST, is_host
+from equi_rl.data.episode_batch import EpisodeBatch
 from equi_rl.data.image_kernels import blocks_into
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.encoder_kernel import EncodeChunk
 from equi_rl.nets.layers import Dense
+from equi_rl.nets.memories import LstmState, memory_named
 from equi_rl.nets.networks import (
     ActorWeights,
     CriticWeights,
     HistoryWeights,
-    LstmState,
     initial_state,
 )
 
@@ -116,14 +118,36 @@ def prepare_observation(config: NetworkConfig, observation: Tensor) -> Frames:
     return prepare_depth(config, observation[:, 0], observation[:, 1, 0, 0])
 
 
+def frames_of(config: NetworkConfig, batch: EpisodeBatch | ArrayBatch) -> Frames | Tensor:
+    """Every frame of a batch, as `encode` takes them."""
+    if isinstance(batch, EpisodeBatch):
+        return prepare_depth(config, batch.depth_m, batch.holding)
+    return prepare_arrays(config, batch.observations)
+
+
+def prepare_arrays(config: NetworkConfig, observations: Tensor) -> Tensor:
+    """(N, C) vectors or (N, C, S, S) images as images (N, C, S, S)."""
+    size, channels = config.observation_size, config.observation_channels.channels
+    images = observations.to(torch.float32)
+    images = images[..., None, None] if images.dim() == 2 else images
+    if images.shape[1:] != (channels, size, size):
+        raise ArchitectureError(
+            f"expected observations (N, {channels}, {size}, {size}), or (N, {channels}) if they are"
+            f" vectors, got {tuple(observations.shape)}"
+        )
+    return images
+
+
 def encode(
     config: NetworkConfig,
     layers: tuple[Dense, ...],
-    frames: Frames,
+    frames: Frames | Tensor,
     rows: Tensor | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
     """Feature (M, C) of the frames, or of the frames listed in ``rows``."""
+    if isinstance(frames, Tensor):
+        return _encode_arrays(config, layers, frames if rows is None else frames[rows])
     first = _first_layer(layers[0], frames)
     filters = [first, *(layer.weight for layer in layers[1:])]
     parameters = [
@@ -149,6 +173,18 @@ def encode(
     return torch.cat(features).float()
 
 
+def _encode_arrays(config: NetworkConfig, layers: tuple[Dense, ...], images: Tensor) -> Tensor:
+    """Plain convolutions over (N, C, S, S); a vector is an image of one pixel."""
+    if config.observation_size == 1:
+        features = images.flatten(1)
+        for layer in layers:
+            features = apply_relu(layer, features)
+        return features
+    for layer, stride in zip(layers, config.encoder_strides, strict=True):
+        images = functional.conv2d(images, layer.weight, layer.bias, stride).relu_()
+    return images.flatten(1)
+
+
 def run_history(
     config: NetworkConfig,
     weights: HistoryWeights,
@@ -157,7 +193,7 @@ def run_history(
     counts: Tensor,
     state: LstmState | None = None,
 ) -> tuple[Tensor, LstmState]:
-    """Run the LSTM over packed features.
+    """Run the LSTM, or what the config has in its place, over packed features.
 
     Args:
         config: the network's architecture.
@@ -175,21 +211,12 @@ def run_history(
         if previous_actions is None:
             raise ArchitectureError("this network needs the previous actions, got None")
         inputs = torch.cat([features, apply_relu(weights.action, previous_actions)], dim=1)
-    matrix = weights.lstm.matrix
-    split = [inputs.shape[1], config.recurrent_channels]
-    from_input, from_hidden = matrix.split(split, dim=1)
     if state is None:
         state = initial_state(config, int(counts[0]), device=features.device)
-    flat = [
-        from_input.contiguous(),
-        from_hidden.contiguous(),
-        weights.lstm.bias,
-        torch.zeros_like(weights.lstm.bias),
-    ]
-    start = (state.hidden[None], state.cell[None])
-    output, hidden, cell = torch.lstm(inputs, counts, start, flat, True, 1, 0.0, False, False)
+    memory = memory_named(config.memory)
+    output, state = memory.run(weights.lstm.matrix, weights.lstm.bias, inputs, counts, state)
     history = torch.cat([output, features], dim=1) if config.skip_connection else output
-    return history, LstmState(hidden[0], cell[0])
+    return history, state
 
 
 def actor_outputs(

@@ -19,20 +19,15 @@ from equi_rl.data.device import HOST
 from equi_rl.nets import symmetry
 from equi_rl.nets.config import ArchitectureError, NetworkConfig
 from equi_rl.nets.layers import Dense, EquivariantLayer, Layer, PlainLayer, make_layer
+from equi_rl.nets.memories import LstmState, memory_named
+from equi_rl.nets.representations import spread_rows
 from equi_rl.nets.symmetry import Layout
 
 _TIED_ROWS = [0, 1, 1, 2, 3]  # (w, xy, z, r) -> (w, x, y, z, r)
 
 
-class LstmState(NamedTuple):
-    """Hidden and cell state, each (B, recurrent_channels)."""
-
-    hidden: Tensor
-    cell: Tensor
-
-
 class HistoryWeights(NamedTuple):
-    """Dense weights of a history encoder; the LSTM's gates are stacked i, f, g, o."""
+    """Dense weights of a history encoder; an LSTM's gates are stacked i, f, g, o."""
 
     encoder: tuple[Dense, ...]
     action: Dense | None
@@ -64,7 +59,7 @@ class HistoryEncoder(nn.Module):
         self.config = config
         group = config.symmetry
         layers: list[Layer] = []
-        source = symmetry.trivial(2)  # depth and holding planes
+        source = config.observation_channels
         for width, kernel, stride in zip(
             config.encoder_channels, config.encoder_kernels, config.encoder_strides, strict=True
         ):
@@ -86,14 +81,14 @@ class HistoryEncoder(nn.Module):
         if config.action_channels:
             embedded = symmetry.regular(config.action_channels)
             self.action = make_layer(
-                group, symmetry.ACTION, embedded, equivariant=config.equivariant_heads
+                group, config.action_components, embedded, equivariant=config.equivariant_heads
             )
             source = source + embedded
         hidden = symmetry.regular(config.recurrent_channels)
         self.lstm = make_layer(
             group,
             source + hidden,
-            symmetry.regular(4 * config.recurrent_channels),
+            symmetry.regular(memory_named(config.memory).blocks * config.recurrent_channels),
             equivariant=config.equivariant_lstm,
         )
         if isinstance(self.lstm, PlainLayer):
@@ -128,22 +123,24 @@ class HistoryEncoder(nn.Module):
             embedded = self.action(previous_actions.flatten(0, 1)[..., None, None])
             inputs = torch.cat([features, _relu(self.action, embedded)], dim=1)
         inputs = inputs.unflatten(0, (steps, batch))
-        hidden, cell = (part[..., None, None] for part in state)
+        memory = memory_named(self.config.memory)
+        state = LstmState(*(part[..., None, None] for part in state))
         outputs = []
         for step in range(steps):
-            gates = self.lstm(torch.cat([inputs[step], hidden], dim=1))
-            i, f, g, o = gates.chunk(4, dim=1)
-            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-            hidden = o.sigmoid() * cell.tanh()
-            outputs.append(hidden)
+            state = memory.step(self._linear, inputs[step], state)
+            outputs.append(state.hidden)
         history = torch.stack(outputs)
         if self.config.skip_connection:
             history = torch.cat([history, features.unflatten(0, (steps, batch))], dim=2)
-        return history[..., 0, 0], LstmState(hidden[..., 0, 0], cell[..., 0, 0])
+        return history[..., 0, 0], LstmState(*(part[..., 0, 0] for part in state))
+
+    def _linear(self, inputs: Tensor, hidden: Tensor) -> Tensor:
+        output: Tensor = self.lstm(torch.cat([inputs, hidden], dim=1))
+        return output
 
 
 class Actor(nn.Module):
-    """Continuous policy: mean and log-std of (w, x, y, z, r) before squashing."""
+    """Continuous policy: mean and log-std of the action (A components) before squashing."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -152,8 +149,10 @@ class Actor(nn.Module):
         self.head = _hidden_layers(config, self.history.output)
         top = symmetry.regular(config.head_channels[-1])
         equivariant = config.equivariant_heads
-        self.mean = make_layer(config.symmetry, top, symmetry.ACTION, equivariant=equivariant)
-        spread = symmetry.trivial(4)
+        action = config.action_components
+        self.mean = make_layer(config.symmetry, top, action, equivariant=equivariant)
+        self._spread_rows = spread_rows(action) if config.action_layout else _TIED_ROWS
+        spread = symmetry.trivial(max(self._spread_rows) + 1)
         if config.log_std_xy == "permuted":
             spread = symmetry.LOG_STD_PERMUTED
         self.log_std = make_layer(config.symmetry, top, spread, equivariant=equivariant)
@@ -161,10 +160,10 @@ class Actor(nn.Module):
         _start_small(self.log_std, 1e-3)
 
     def dense(self) -> ActorWeights:
-        """Expand every layer; the log-std always has five rows."""
+        """Expand every layer; the log-std always has a row for each component."""
         spread = self.log_std.dense()
         if self.config.log_std_xy == "tied":
-            spread = Dense(spread.weight[_TIED_ROWS], spread.bias[_TIED_ROWS])
+            spread = Dense(spread.weight[self._spread_rows], spread.bias[self._spread_rows])
         return ActorWeights(
             self.history.dense(),
             tuple(_dense(layer) for layer in self.head),
@@ -183,7 +182,7 @@ class Actor(nn.Module):
         mean = self.mean(features)[..., 0, 0]
         spread = self.log_std(features)[..., 0, 0]
         if self.config.log_std_xy == "tied":
-            spread = spread[:, _TIED_ROWS]
+            spread = spread[:, self._spread_rows]
         spread = spread.clamp(*self.config.log_std_range)
         shape = history.shape[:2]
         return mean.unflatten(0, shape), spread.unflatten(0, shape), state
@@ -204,7 +203,7 @@ class Critic(nn.Module):
         embedded = symmetry.regular(config.critic_action_channels)
         self.value_action = make_layer(
             config.symmetry,
-            symmetry.ACTION,
+            config.action_components,
             embedded,
             equivariant=config.equivariant_heads,
         )
@@ -255,7 +254,9 @@ def initial_state(
 
 
 def normalise_observation(config: NetworkConfig, observation: Tensor) -> Tensor:
-    """(..., 2, S, S): shift and scale the depth channel as the contract says."""
+    """(..., 2, S, S): shift and scale the depth channel as the contract says; arrays stay."""
+    if config.observation != "depth":
+        return observation
     depth = (observation[..., :1, :, :] - config.depth_offset_m) * config.depth_scale_per_m
     return torch.cat([depth, observation[..., 1:, :, :]], dim=-3)
 

@@ -241,7 +241,8 @@ class Layout:
     """What a vector of channels consists of: a sequence of (kind, number of channels).
 
     Kinds: ``trivial``, ``regular``, ``action`` (5 channels w x y z r), ``log_std_permuted`` (the
-    same five, x and y swapping), ``sign`` (negated by the flip of a line).
+    same five, x and y swapping), ``sign`` (negated by the flip of a line), ``vector`` (pairs that
+    rotate with the plane).
     """
 
     parts: tuple[tuple[str, int], ...]
@@ -318,6 +319,8 @@ def _fields(group: Group, space: GSpace, kind: str, channels: int) -> list[Any]:
         return (channels // group.order) * [space.regular_repr]
     if kind == "sign" and group.on_line:
         return channels * [space.fibergroup.irrep(1)]
+    if kind == "vector" and not group.on_line:
+        return (channels // 2) * [space.irrep(1, 1) if group.mirrored else space.irrep(1)]
     if kind == "action" and not group.on_line:
         one = space.trivial_repr
         plane = space.irrep(1, 1) if group.mirrored else space.irrep(1)

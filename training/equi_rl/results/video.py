@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from equi_core.action import decode
-from equi_core.contract import PolicyContract
+from equi_core.contract import ACTION_ORDER, PolicyContract
 from equi_core.video import write_mp4
+from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.data.demonstrations import Demo, DemoError
 from equi_rl.data.episode import pack_depth
 from equi_rl.envs import HiddenPropertyEnv
@@ -76,6 +77,39 @@ def replay_frames(
             )
         )
     return frames
+
+
+class EpisodeFilm:
+    """Collects the frames of an episode while it is played, rendered from the side."""
+
+    def __init__(self, env: HiddenPropertyEnv, size_px: tuple[int, int] = (360, 270)) -> None:
+        self._world = env.world
+        self._camera = side_view_camera(size_px)
+        self.frames: list[Frame] = []
+
+    def add(
+        self, observation: NDArray[np.float32], action: NDArray[np.float32] | None, success: bool
+    ) -> None:
+        """Append the world as it is now; arguments as in `Frame`."""
+        image = render_rgb(self._world, self._camera)
+        self.frames.append(Frame(len(self.frames), image, observation, action, success))
+
+
+def render_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[Frame]:
+    """Play one episode and render it from the side."""
+    observation, _ = env.reset(seed=seed)
+    film = EpisodeFilm(env)
+    film.add(observation, None, False)
+    state = policy.start(seed)
+    executed = np.zeros(len(ACTION_ORDER), dtype=np.float32)
+    ended = False
+    while not ended:
+        action, state = policy.act(observation, executed, state)
+        observation, _, terminated, truncated, info = env.step(action)
+        executed = info["executed_action"]
+        ended = terminated or truncated
+        film.add(observation, executed, bool(info["success"]))
+    return film.frames
 
 
 def write_filmstrip(

@@ -27,6 +27,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from equi_core.contract import PolicyContract
+from equi_core.files.tied_weights import untie_weights
 from equi_policy.errors import LayoutError, ObservationError, WeightsError
 from equi_policy.layout import N_ACTIONS, PolicyLayout
 
@@ -89,6 +90,7 @@ class DeployedPolicy:
                 "observation_size",
                 f"is {self.layout.image_px}, but image.size_px is {contract.image.size_px}",
             )
+        tensors = _written_out(tensors, contract.group)
         _check_tensors(tensors, self.layout)
         self._weights = _Weights(self.layout, tensors)
 
@@ -156,6 +158,11 @@ class DeployedPolicy:
         if plane.min() != plane.max():
             raise ObservationError("observation[1], the holding flag, must be one value everywhere")
         return torch.from_numpy(np.ascontiguousarray(array[0])), float(plane[0, 0])
+
+
+def load_policy(folder: Path | str) -> DeployedPolicy:
+    """The policy of a model folder, such as `models/block_picking`; see `DeployedPolicy.load`."""
+    return DeployedPolicy.load(folder)
 
 
 class _Weights:
@@ -249,6 +256,18 @@ def load_weights(path: Path, sha256: str) -> dict[str, Tensor]:
         return parse_safetensors(data)
     except (SafetensorError, ValueError) as error:
         raise WeightsError(str(path), f"is not a whole safetensors file: {error}") from error
+
+
+def _written_out(tensors: dict[str, Tensor], group: str) -> dict[str, Tensor]:
+    """Every filter of the policy; files of earlier exports hold them all, newer ones each once."""
+    for name, tensor in tensors.items():
+        if tensor.dtype != torch.float32:
+            raise WeightsError(f"tensor '{name}'", f"is {tensor.dtype}; must be torch.float32")
+    try:
+        dense = untie_weights({name: tensor.numpy() for name, tensor in tensors.items()}, group)
+    except ValueError as error:  # TiedWeightsError is one
+        raise WeightsError("policy.safetensors", f"{error}; export the policy again") from error
+    return {name: torch.from_numpy(array) for name, array in dense.items()}
 
 
 def _check_tensors(tensors: dict[str, Tensor], layout: PolicyLayout) -> None:

@@ -39,6 +39,8 @@ class PolicyLayout:
             )
         _require(network, "observation", "depth")
         _require(network, "actions", "continuous")
+        if network.get("memory", "lstm") != "lstm":  # written only where it is another
+            raise LayoutError("memory", f"is {network['memory']!r}; the robot runs 'lstm' only")
         # A random start is an ablation for training; a robot needs a reproducible policy.
         _require(network, "initial_state", "zero")
         if network.get("squash") not in ("tanh", "radial"):

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Recurrent SAC for any gymnasium environment: vectors or images, plain or equivariant."""
