@@ -40,6 +40,31 @@ def test_a_folder_of_another_configuration_is_refused_naming_the_field(tmp_path)
     assert folder.read_config()["config"] == CONFIG  # untouched
 
 
+def test_a_finished_run_is_extended_by_a_larger_budget_and_by_nothing_else(tmp_path):
+    folder, config = RunFolder(tmp_path), {**CONFIG, "rounds": 5}
+    with folder.claim(config, resume=False):
+        folder.finish({"rounds": 5})
+    for rounds in (4, 0):
+        with (
+            pytest.raises(RunFolderError, match=rf"rounds = 5 there, {rounds} here.*larger"),
+            folder.claim({**config, "rounds": rounds}, resume=True, budgets=["rounds"]),
+        ):
+            pass
+    with (
+        pytest.raises(RunFolderError, match="--resume"),
+        folder.claim({**config, "rounds": 8}, resume=False, budgets=["rounds"]),
+    ):
+        pass
+    assert folder.is_finished
+    assert folder.read_config()["config"] == config
+    for rounds, ended in ((8, [{"rounds": 5}]), (9, [{"rounds": 5}, {"rounds": 8}])):
+        with folder.claim({**config, "rounds": rounds}, resume=True, budgets=["rounds"]):
+            assert not folder.is_finished
+            folder.finish({"rounds": rounds})
+        assert folder.read_config()["config"]["rounds"] == rounds
+        assert folder.read_config()["extended_from"] == ended
+
+
 def test_a_folder_with_a_run_is_not_overwritten_by_accident(tmp_path):
     folder = RunFolder(tmp_path)
     with folder.claim(CONFIG, resume=False):

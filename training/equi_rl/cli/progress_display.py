@@ -21,10 +21,11 @@ _WRITE_EVERY_S = 2.0
 class Status(NamedTuple):
     """What is shown."""
 
-    done: int  # steps or rounds
+    done: int  # of what is counted
     total: int
     success: float  # of the latest episodes; NaN before the first
     steps_per_s: float  # environment steps per second
+    counted: str = ""  # what is counted now; "": what the display counts
 
 
 class ProgressDisplay:
@@ -46,44 +47,45 @@ class ProgressDisplay:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {counted}"),
-            TextColumn("success {task.fields[success]:.2f}  {task.fields[speed]:,.0f} steps/s"),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.fields[counted]}"),
+            TextColumn("{task.fields[rates]}"),
             TimeRemainingColumn(),
             console=console,
             disable=not console.is_terminal,
         )
-        self._tenth = -1
+        self._tenth = (counted, -1)
         self._folder = folder
         self._written_s = -math.inf
 
     def __enter__(self) -> Callable[[Status], None]:
         self._progress.start()
-        self._task = self._progress.add_task(self._title, total=1, success=float("nan"), speed=0.0)
+        self._task = self._progress.add_task(self._title, total=1, counted=self._counted, rates="")
         return self._show
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def _show(self, now: Status) -> None:
+        counted = now.counted or self._counted
+        rates = (
+            ""
+            if math.isnan(now.success)
+            else f"success {now.success:.2f}, {now.steps_per_s:,.0f} steps/s"
+        )
         self._progress.update(
-            self._task,
-            completed=now.done,
-            total=now.total,
-            success=now.success,
-            speed=now.steps_per_s,
+            self._task, completed=now.done, total=now.total, counted=counted, rates=rates
         )
         self._write(now)
-        tenth = 10 * now.done // now.total
-        if not self._console.is_terminal and tenth > self._tenth:
+        tenth = (counted, 10 * now.done // now.total)
+        if not self._console.is_terminal and tenth != self._tenth:
             self._tenth = tenth
             LOGGER.info(
-                "%s: %s of %s %s, success %.2f, %.0f steps/s",
+                "%s: %s of %s %s%s",
                 self._title,
                 f"{now.done:,}",
                 f"{now.total:,}",
-                self._counted,
-                now.success,
-                now.steps_per_s,
+                counted,
+                f", {rates}" if rates else "",
             )
 
     def _write(self, now: Status) -> None:
@@ -92,4 +94,5 @@ class ProgressDisplay:
             return
         self._written_s = time.monotonic()
         success = None if math.isnan(now.success) else round(now.success, 3)
-        self._folder.write_status({**now._asdict(), "counted": self._counted, "success": success})
+        counted = now.counted or self._counted
+        self._folder.write_status({**now._asdict(), "counted": counted, "success": success})

@@ -41,6 +41,7 @@ from equi_rl.nets.config import ArchitectureError
 from equi_rl.training.collector import CollectorError, Players
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError, RobotRun
 from equi_rl.training.presets import robot_run
+from equi_rl.training.progress import Progress
 from equi_rl.training.run_folder import RunFolderError
 
 EXPECTED_ERRORS = (
@@ -116,13 +117,13 @@ class RobotCommand:
     """Where the learner computes: a GPU (cuda), the CPU, or whatever is there (auto). Rounding
     differs between devices, so a run is repeated to the bit on the same one only."""
     resume: _Flag = False
-    """Resume the run in the folder; a fresh folder starts from the beginning."""
+    """Resume the run in the folder; a fresh folder starts from the beginning. With more --rounds or
+    --environment-steps than before, a finished run goes on from its end."""
 
     def execute(self, console: Console) -> dict[str, Any]:
         """Train to the end with a progress display."""
         import torch
 
-        from equi_rl.training.progress import Progress
         from equi_rl.training.trainer import RobotTrainer
 
         self.players.require_reachable()  # before the folder is made
@@ -134,6 +135,9 @@ class RobotCommand:
         with ProgressDisplay(console, title, counted, trainer.folder) as show:
 
             def report(progress: Progress, _: dict[str, float]) -> None:
+                if (pretraining := _pretraining(self.run, progress)) is not None:
+                    show(pretraining)
+                    return
                 recent = progress.recent[-_RECENT_EPISODES:]
                 success = sum(recent) / len(recent) if recent else float("nan")
                 speed = progress.environment_steps / progress.seconds if progress.seconds else 0.0
@@ -143,6 +147,19 @@ class RobotCommand:
                 show(Status(done, total, success, speed))
 
             return trainer.train(resume=self.resume, report=report)
+
+
+def _pretraining(run: RobotRun, progress: Progress) -> Status | None:
+    """How far it is before the first round; None from then on."""
+    if progress.rounds:
+        return None
+    unknown, planned = float("nan"), run.imitation.updates
+    if not progress.updates and run.demonstrations:
+        demonstrations = min(progress.episodes, run.demonstrations)
+        return Status(demonstrations, run.demonstrations, unknown, 0.0, "demonstrations")
+    if progress.updates and planned:
+        return Status(progress.updates, planned, unknown, 0.0, "updates of imitation")
+    return None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

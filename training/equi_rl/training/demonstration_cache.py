@@ -28,6 +28,7 @@ from equi_rl.training.collector import (
 
 _FOLDERS = ("equi_core", "equi_rl.sim", "equi_rl.envs", "equi_rl.experts", "equi_rl.data")
 _MODULES = ("equi_rl.training.rollout", "equi_rl.training.collector")
+_AT_A_TIME = 16
 _LIBRARIES = ("numpy", "pybullet", "numba", "scipy")
 
 
@@ -62,8 +63,9 @@ class DemonstrationCache:
         """So many successful episodes, in the order of their seeds from the first on."""
         seed = first_seed
         while count:
-            asked = seeds_from(seed, count)
-            seed += count
+            # A few at a time, so that whoever waits sees how far it is.
+            asked = seeds_from(seed, min(count, _AT_A_TIME))
+            seed += len(asked)
             for episode, success in self.play(collector, asked):
                 if success:
                     count -= 1

@@ -57,7 +57,12 @@ class RunFolder:
 
     @contextmanager
     def claim(
-        self, config: Mapping[str, Any], *, resume: bool, data_format: int = 1
+        self,
+        config: Mapping[str, Any],
+        *,
+        resume: bool,
+        data_format: int = 1,
+        budgets: Sequence[str] = (),
     ) -> Iterator[None]:
         """Create the folder, or enter the existing one of the very same configuration.
 
@@ -65,6 +70,8 @@ class RunFolder:
             config: settings of the run.
             resume: whether an existing run may be entered.
             data_format: of the data that the run stores; a run of another one is not resumed.
+            budgets: names of numbers in ``config`` that may have grown since: the run is extended,
+                and config.json tells where it ended before.
 
         Raises:
             RunFolderError: the folder belongs to another configuration (the field is named) or
@@ -78,12 +85,14 @@ class RunFolder:
         try:
             if self._config.exists():
                 self._require_format(data_format)
-                self._require_same(config)
+                grown = self._require_same(config, budgets)
                 if not resume:
                     raise RunFolderError(
                         f"{self.path} already holds this run; pass --resume to continue it,"
                         " or choose another folder"
                     )
+                if grown:
+                    self._extend(config, grown)
             else:
                 record = {
                     "config": config,
@@ -198,15 +207,34 @@ class RunFolder:
                 f" {wanted}; start the run again in another folder"
             )
 
-    def _require_same(self, config: Mapping[str, Any]) -> None:
+    def _require_same(self, config: Mapping[str, Any], budgets: Sequence[str]) -> dict[str, Any]:
+        """Raise if the stored settings are others; returns the stored budgets that have grown."""
         stored = flatten(self.read_config().get("config", {}))
         wanted = flatten(json.loads(json.dumps(config)))
+        grown = {}
         for name in sorted(stored.keys() | wanted.keys()):
-            if stored.get(name) != wanted.get(name):
-                raise RunFolderError(
-                    f"{self.path} belongs to another run: {name} = {stored.get(name)!r} there,"
-                    f" {wanted.get(name)!r} here; choose another folder or the same settings"
-                )
+            before, now = stored.get(name), wanted.get(name)
+            if before == now:
+                continue
+            # 0 stands for no limit, which a finished run cannot have had alone.
+            if name in budgets and before and now and now > before:
+                grown[name] = before
+                continue
+            hint = ", or a larger one" if name in budgets else ""
+            raise RunFolderError(
+                f"{self.path} belongs to another run: {name} = {before!r} there, {now!r} here;"
+                f" choose another folder or the same settings{hint}"
+            )
+        return grown
+
+    def _extend(self, config: Mapping[str, Any], ended: Mapping[str, Any]) -> None:
+        record = self._read_json(self._config)
+        earlier = [*record.get("extended_from", []), dict(ended)]
+        write_atomically(
+            self._config,
+            json.dumps({**record, "config": config, "extended_from": earlier}, indent=2) + "\n",
+        )
+        self._summary.unlink(missing_ok=True)
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]], *, header: bool) -> str:

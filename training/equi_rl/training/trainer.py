@@ -59,9 +59,11 @@ from equi_rl.training.run_folder import RunFolder, RunFolderError
 from equi_rl.training.selection import PolicySelection
 
 LOGGER = logging.getLogger(__name__)
+BUDGETS = ("rounds", "environment_steps")
+"""What ends a run; a finished one can be resumed with more of it."""
 
 Report = Callable[[Progress, dict[str, float]], None]
-"""Called after every round, and after every update of pretraining."""
+"""Called after every round, every demonstration, and every update of pretraining."""
 
 
 class RobotTrainer:
@@ -94,7 +96,9 @@ class RobotTrainer:
         from torch.utils.tensorboard import SummaryWriter
 
         keep_freed_memory()
-        with self.folder.claim(self.run.to_mapping(), resume=resume, data_format=EPISODE_FORMAT):
+        with self.folder.claim(
+            self.run.to_mapping(), resume=resume, data_format=EPISODE_FORMAT, budgets=BUDGETS
+        ):
             if self.folder.is_finished:
                 return self.folder.read_summary()
             self.restore()
@@ -178,6 +182,8 @@ class RobotTrainer:
         cache = DemonstrationCache(self._collector_config)
         for episode in cache.successes(collector, self._first_seed(), self.run.demonstrations):
             self.replay_buffer.add(episode)
+            self.progress.episodes = len(self.replay_buffer)
+            _tell(report, self.progress, {})
         self._pre_updates(report)
         if self.run.random_episodes:
             first = self._first_seed() + SEEDS_PER_RUN // 2
