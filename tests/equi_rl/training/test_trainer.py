@@ -82,6 +82,17 @@ def test_a_run_that_was_killed_ends_like_one_that_was_not(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_finished_run_goes_on_with_more_rounds(tmp_path):
+    assert RobotTrainer(a_tiny_run(rounds=2), tmp_path).train()["rounds"] == 2
+    extended = RobotTrainer(a_tiny_run(rounds=3), tmp_path)
+    started_at: list[int] = []
+    summary = extended.train(resume=True, report=lambda now, _: started_at.append(now.rounds))
+    assert (summary["rounds"], summary["updates"]) == (3, 4)
+    assert started_at[0] == 3, "nothing of the first two rounds is repeated"
+    assert [row["rounds"] for row in extended.folder.read_progress()] == ["0", "2", "3"]
+
+
+@pytest.mark.slow
 def test_a_run_can_start_from_what_an_earlier_one_has_learnt_and_seen(tmp_path):
     first = RobotTrainer(a_tiny_run(), tmp_path / "first")
     first.train()
@@ -236,7 +247,7 @@ def test_a_folder_is_not_used_twice_and_not_by_another_run(tmp_path):
     with pytest.raises(RunFolderError, match="--resume"):
         RobotTrainer(a_tiny_run(), tmp_path / "run").train()
     with pytest.raises(RunFolderError, match="rounds"):
-        RobotTrainer(a_tiny_run(rounds=5), tmp_path / "run").train(resume=True)
+        RobotTrainer(a_tiny_run(rounds=3), tmp_path / "run").train(resume=True)
 
 
 @pytest.mark.parametrize(
