@@ -159,6 +159,20 @@ def test_ctrl_c_ends_every_process_in_time_and_with_code_0(
 
 @pytest.mark.slow
 @pytest.mark.ros
+def test_ctrl_c_right_after_the_driver_was_deactivated_is_no_failure(
+    ros_launch, ros_probe, processes: ProcessFamily, loopback_address: str
+) -> None:
+    launched = start_and_wait(ros_launch, loopback_address)
+    # The driver starts its servo process anew, and the emulated robot has no client to wait for.
+    assert ros_probe.change_state("/rtde_driver", "deactivate", START_S)
+    launched.press_ctrl_c()
+    require_all_gone(processes)
+    assert launched.wait_for_exit() == 0, launched.output
+    require_silent_end(launched)
+
+
+@pytest.mark.slow
+@pytest.mark.ros
 def test_ctrl_c_ends_processes_that_still_import(
     ros_launch, processes: ProcessFamily, loopback_address: str
 ) -> None:

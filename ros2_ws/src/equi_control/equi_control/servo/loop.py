@@ -59,6 +59,7 @@ def run_servo(
 ) -> None:
     """Entry point of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _terminate)
     granted = raise_priority(config.realtime_priority)
     _LOG.info("servo process runs at %s priority", granted.value)

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
+from multiprocessing import resource_tracker
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,14 @@ class ServoProcess:
     def start(self) -> None:
         """Start the process; it connects by itself and moves nothing."""
         self._started_s = time.monotonic()
-        self._process.start()
+        # The first start of a child starts this helper too, which would let signals in again.
+        resource_tracker.ensure_running()
+        # Inherited: Ctrl-C is for the driver alone, also while the child still imports.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         # Only the child may hold this end: its death then shows as a broken pipe.
         self._receiver.close()
 
