@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +78,25 @@ def test_the_belief_of_a_turned_scene_is_that_of_the_scene_turned(
 
 def test_one_object_alone_is_no_question(policy: DeployedPolicy, probe: BeliefProbe) -> None:
     assert beliefs(probe, policy.initial_state(), glance(BLOCKS_M[:1]), SPEC) == []
+
+
+def test_what_shows_the_belief_is_loaded_with_the_model_and_not_in_mid_episode(
+    repository_root: Path,
+) -> None:
+    # On a busy machine the import takes seconds, in which the node would give no sign of life.
+    folder = repository_root / "models" / "block_picking"
+    code = f"""
+import sys
+import subprocess
+import sys
+from pathlib import Path
+from unittest.mock import MagicMock
+from equi_core.contract import PolicyContract
+from equi_policy.ros_belief import BeliefPublisher
+folder = Path({str(folder)!r})
+shown = BeliefPublisher(MagicMock())
+assert "equi_policy.belief" not in sys.modules
+shown.load(folder, PolicyContract.load(folder / "contract.json"))
+assert "equi_policy.belief" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -42,6 +42,9 @@ class BeliefPublisher:
             self._node.get_logger().error(f"no belief is shown: {error}")
             return
         if stored is not None:
+            # Needs torch, which the policy has loaded by now, and takes its time: not in mid-episode.
+            import equi_policy.belief  # noqa: F401
+
             self._probe = stored.probe
 
     def publish(self, state: Any, message: Observation) -> None:
@@ -53,7 +56,7 @@ class BeliefPublisher:
         """
         if self._probe is None or self._contract is None or not hasattr(state, "hidden"):
             return
-        from equi_policy.belief import Glance, beliefs  # needs torch, which is loaded by now
+        from equi_policy.belief import Glance, beliefs  # loaded with the probe
         from equi_policy.messages import received_observation
 
         tcp = message.tcp_position
