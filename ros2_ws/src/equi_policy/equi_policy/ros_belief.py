@@ -42,7 +42,7 @@ class BeliefPublisher:
             self._node.get_logger().error(f"no belief is shown: {error}")
             return
         if stored is not None:
-            # Needs torch, which the policy has loaded by now, and takes its time: not in mid-episode.
+            # Takes its time: not in mid-episode. Needs torch, which the policy has loaded by now.
             import equi_policy.belief  # noqa: F401
 
             self._probe = stored.probe
