@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from launch.actions import EmitEvent, LogInfo, TimerAction
+from launch.actions import EmitEvent, LogInfo, OpaqueFunction, TimerAction
 from launch.events import Shutdown
 
 from equi_bringup.failures import ProcessFailedError, Reaction, after, end_of_launch
@@ -23,6 +23,7 @@ def a_moment_later(actions: list[Any] | None, *, in_shutdown: bool = False) -> N
     (timer,) = actions or []
     assert isinstance(timer, TimerAction)
     (action,) = timer.actions
+    assert isinstance(action, OpaqueFunction)
     action.execute(SimpleNamespace(is_shutdown=in_shutdown))
 
 
