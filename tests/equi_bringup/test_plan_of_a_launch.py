@@ -12,6 +12,7 @@ import pytest
 
 from equi_bringup.arguments import ArgumentError
 from equi_bringup.evaluation import Evaluation
+from equi_bringup.operator_side import require_rviz
 from equi_bringup.policy_choice import choose_policy
 from equi_bringup.realsense import realsense_parameters
 from equi_bringup.robot_address import robot_address
@@ -121,3 +122,12 @@ def test_a_realsense_is_chosen_by_its_serial_and_leaves_the_frames_to_perception
     for serial in ("", "any"):
         with pytest.raises(ArgumentError, match=r"cell\.cam_left\.serial"):
             realsense_parameters("cam_left", serial)
+
+
+def test_a_view_without_rviz_is_refused_and_told_what_else_there_is(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ArgumentError, match=r"no rviz2 on the PATH; install it .*console:=true"):
+        require_rviz()
+    program = tmp_path / "rviz2"
+    program.touch(mode=0o755)
+    require_rviz()

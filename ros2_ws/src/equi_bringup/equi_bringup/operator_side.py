@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from typing import Any
 
 from launch.actions import ExecuteProcess, SetEnvironmentVariable
 from launch_ros.actions import Node
 
-from equi_bringup.arguments import whole_number
+from equi_bringup.arguments import ArgumentError, whole_number
 from equi_bringup.cell_launch import CellLaunch, process_environment, share_file
 from equi_bringup.evaluation import Evaluation
 from equi_bringup.policy_choice import PolicyChoice
@@ -71,6 +72,7 @@ def viewer(launch: CellLaunch) -> list[ExecuteProcess]:
     """RViz, where it is installed and requested."""
     if not launch.flag("view"):
         return []
+    require_rviz()
     words = ["rviz2", "-d", str(share_file("config", "cell.rviz"))]
     words += ["--ros-args", "-r", f"__ns:={launch.namespace}"]
     words += ["-r", "/tf:=tf", "-r", "/tf_static:=tf_static"]
@@ -79,6 +81,16 @@ def viewer(launch: CellLaunch) -> list[ExecuteProcess]:
             cmd=words, name="rviz2", output="screen", additional_env=process_environment()
         )
     ]
+
+
+def require_rviz() -> None:
+    """Raise ArgumentError where RViz is not installed: before anything starts."""
+    if shutil.which("rviz2") is None:
+        raise ArgumentError(
+            "view:=true starts RViz, and there is no rviz2 on the PATH; install it"
+            " (ros-jazzy-rviz2) and source ROS, or leave view:=false and look with Foxglove"
+            " (config/foxglove_layout.json) or the console (console:=true)"
+        )
 
 
 def large_messages() -> list[Any]:
