@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from families import wait_until
@@ -72,6 +75,44 @@ def test_beside_a_second_publisher_nobody_is_heard_and_both_are_named(guarded: A
     wait_until(lambda: not guard.problems(), PATIENCE_S, "he is gone")
     say("alone again")
     wait_until(lambda: heard == ["before", "alone again"], PATIENCE_S, "the friend is heard again")
+
+
+def test_what_a_stranger_has_sent_is_not_heard_after_he_has_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from equi_ros.publisher_guard import PublisherGuard
+
+    # On a busy machine his messages still wait to be taken when he is gone already.
+    monkeypatch.setattr("equi_ros.publisher_guard._POLL_PERIOD_S", 0.0)
+    friend, stranger = (
+        SimpleNamespace(node_name=name, node_namespace="/", endpoint_gid=[number] * 16)
+        for number, name in enumerate(("friend", "stranger"))
+    )
+    present = [friend]
+    node = MagicMock()
+    node.get_publishers_info_by_topic.side_effect = lambda _: present
+    node.create_subscription.return_value = SimpleNamespace(
+        topic_name="/word", get_publisher_count=lambda: len(present)
+    )
+    heard: list[str] = []
+    guard = PublisherGuard(node)
+    guard.subscribe(str, "/word", heard.append, 10)
+    deliver = node.create_subscription.call_args.args[2]
+
+    def word(text: str, number: int, received_ns: int) -> None:
+        deliver(text, {"publication_sequence_number": number, "received_timestamp": received_ns})
+
+    word("before", 1, time.time_ns())
+    present.append(stranger)
+    assert "/stranger" in guard.problems()[0]
+    while_both_ns = time.time_ns()
+    present.pop()
+    assert guard.problems() == []
+    word("forged", 50, while_both_ns)
+    word("alone again", 2, time.time_ns())
+
+    assert heard == ["before", "alone again"]
+    assert guard.counts() == {"dropped /word second_publisher": "1"}
 
 
 def test_another_node_in_the_expected_ones_place_is_not_heard(guarded: Any) -> None:

@@ -13,17 +13,18 @@ from pathlib import Path
 import pytest
 import ros_domains
 from families import ProcessFamily, wait_until
+from ros_origin import PYTEST_BESIDE_ROS
 from run_guard import carriers
 
 PYTHON = [sys.executable, "-S", "-c"]
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 KILLED_RUN = """
 import subprocess, sys, time
-from ur_emulator.launching import EmulatorProcess
 
 def test_that_never_ends(processes):
-    cell = processes.start([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
-    with EmulatorProcess() as emulator:
+    forever = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+    cell = processes.start(forever)
+    with subprocess.Popen(forever, start_new_session=True) as emulator:
         print("started", cell.pid, emulator.pid, flush=True)
         time.sleep(600)
 """
@@ -89,7 +90,7 @@ def test_a_test_run_that_is_killed_leaves_nothing_behind(
     # With the fixtures of every other test, though the file lies elsewhere.
     where = os.pathsep.join([str(FIXTURES.parent), str(FIXTURES), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "pytest", "-s", "-p", "conftest", "test_killed.py"]
-    run = processes.start(command, {"PYTHONPATH": where}, cwd=tmp_path)
+    run = processes.start(command, {"PYTHONPATH": where, **PYTEST_BESIDE_ROS}, cwd=tmp_path)
     started = run.wait_for_text(r"started (\d+) (\d+)")
     mark = f"EQUI_TEST_RUN_{run.pid}"
     assert {int(pid) for pid in started.groups()} <= set(carriers(mark))

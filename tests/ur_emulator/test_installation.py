@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import rtde_control
+from ros_origin import PYTEST_BESIDE_ROS
 
 from ur_emulator import EmulatorProcess
 
@@ -58,6 +60,7 @@ def test_the_example_of_the_readme_works_as_written(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
         cwd=tmp_path,
+        env={**os.environ, **PYTEST_BESIDE_ROS},
         capture_output=True,
         text=True,
         timeout=200,

@@ -7,6 +7,7 @@ callback refuses as malformed. Nothing that arrives ends the node.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -34,6 +35,8 @@ class PublisherGuard:
         self._expected: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
         self._problems: dict[str, str] = {}
+        self._clear_since_ns: dict[str, int] = {}
+        """Since when a topic has one publisher again; what came before may be anybody's."""
         self._polled_s = -_POLL_PERIOD_S
 
     def subscribe(
@@ -98,6 +101,8 @@ class PublisherGuard:
             for topic, problem in problems.items():
                 if problem and problem != self._problems.get(topic):
                     self._node.get_logger().error(problem)
+                if self._problems.get(topic) and not problem:
+                    self._clear_since_ns[topic] = time.time_ns()
             self._problems = problems
         return [problem for problem in self._problems.values() if problem]
 
@@ -112,7 +117,12 @@ class PublisherGuard:
         # Only what this subscription is matched with can have sent it: exact, and cheap to ask.
         if subscription.get_publisher_count() > 1:
             self._polled_s = -_POLL_PERIOD_S
+            self._clear_since_ns[topic] = time.time_ns()
             self._drop(topic, "second_publisher", "dropped: there is a second publisher")
+            return True
+        received_ns = info.get("received_timestamp") or math.inf
+        if received_ns < self._clear_since_ns.get(topic, 0):
+            self._drop(topic, "second_publisher", "dropped: there was a second publisher")
             return True
         number = info.get("publication_sequence_number")
         grows = order.last is None or (number is not None and number > order.last)
