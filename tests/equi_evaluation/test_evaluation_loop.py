@@ -6,17 +6,21 @@ The episodes are run by a stand-in, so neither ROS nor a cell is needed.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
+import re
 import threading
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from families import wait_until
 from rich.console import Console
 
+from equi_core.calibration import CellCalibration
 from equi_core.files.scene_layout import LayoutError
 from equi_evaluation.episode_monitor import EpisodeMonitor
 from equi_evaluation.evaluate_options import parse
@@ -110,6 +114,31 @@ def test_episodes_are_named_by_task_scene_and_start_and_their_scenes_count_upwar
     assert [result.success for result in load_results(tmp_path)] == [True, False]
     assert "1 of 2 so far" in text
     assert (tmp_path / "report.html").is_file()
+
+
+def test_the_report_names_operator_start_and_calibration_of_the_cell(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROS_HOME", str(tmp_path))
+    places = tmp_path / "equi" / "calibration"
+    calibration = CellCalibration.load(
+        Path(__file__).parents[2] / "calibration" / "results" / "sim"
+    )
+    calibration.save(places / "mycell" / "calibration.yaml")
+    out = tmp_path / "out"
+    run(out, ScriptedRunner("FAULTED"), "--episodes", "2", "--cell", "mycell", "--operator", "Ada")
+    page = (out / "report.html").read_text()
+    assert "operator Ada" in page
+    assert re.search(r"begun \d{4}-\d\d-\d\d \d\d:\d\d UTC", page)
+    digest = calibration.content_sha256[:12]
+    assert f"{calibration.created_utc}, passed, {digest}" in page.replace("&#43;", "+")
+    # Another person may resume it; another calibration makes it another evaluation.
+    second = ScriptedRunner("SUCCEEDED")
+    run(out, second, "--episodes", "2", "--cell", "mycell", "--operator", "Bob")
+    assert len(second.asked) == 1
+    dataclasses.replace(calibration, robot_serial="another").save(
+        places / "mycell" / "calibration.yaml"
+    )
+    with pytest.raises(ResultsError, match="calibration"):
+        run(out, ScriptedRunner("SUCCEEDED"), "--episodes", "2", "--cell", "mycell")
 
 
 def test_without_a_policy_nothing_is_run(tmp_path):

@@ -275,10 +275,14 @@ class CellCalibration:
                     f"{name} is {value:g}, above its limit {limit:g}; calibrate again"
                 )
 
+    @property
+    def content_sha256(self) -> str:
+        """Digest of all fields."""
+        return _digest(plain_fields(self))
+
     def save(self, path: Path) -> None:
         """Write the file with its digest; a reader sees the old file or the whole new one."""
-        plain = plain_fields(self)
-        plain["content_sha256"] = _digest(plain)
+        plain = {**plain_fields(self), "content_sha256": self.content_sha256}
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(path.name + ".partial")
         header = "# Written by the calibration tool; perception refuses a file edited by hand.\n"
@@ -305,7 +309,7 @@ class CellCalibration:
             calibration = read_fields(cls, data)
         except FieldError as error:
             raise CalibrationFormatError(f"{file}: {error}") from error
-        if stated != _digest(plain_fields(calibration)):
+        if stated != calibration.content_sha256:
             raise CalibrationFormatError(
                 f"{file} does not match its content_sha256: it was edited by hand or is damaged; "
                 "run 'equi-calibrate check' to write it again"

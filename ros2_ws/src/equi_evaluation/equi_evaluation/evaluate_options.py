@@ -35,6 +35,8 @@ class EvaluateOptions:
     """Image topic for the video; empty: none is recorded."""
     output: Path
     wait_s: float
+    operator: str = ""
+    """Who arranges scenes and gives labels, for the report."""
 
 
 def parse(arguments: Sequence[str]) -> EvaluateOptions:
@@ -53,6 +55,7 @@ def parse(arguments: Sequence[str]) -> EvaluateOptions:
     parser.add_argument(
         "--ground-truth", action="store_true", help="labels from the simulated cell's referee"
     )
+    parser.add_argument("--operator", default="", help="who labels the episodes, for the report")
     parser.add_argument("--any-order", action="store_true", help="count every episode")
     parser.add_argument("--record", action="store_true", help="write a bag per episode")
     parser.add_argument(

@@ -10,15 +10,18 @@ import dataclasses
 import typing
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.status import Status
 
+from equi_core.calibration import CalibrationError, CellCalibration
 from equi_core.contract import TASKS_WITH_GOAL, PolicyContract, Workspace
 from equi_core.files.scene_layout import FILE_NAME as LAYOUTS_FILE
 from equi_core.files.scene_layout import LayoutError, SceneLayout, SceneLayouts
+from equi_core.locations.find import find_calibration
 from equi_evaluation.episode_video import load_frames, write_video
 from equi_evaluation.evaluate_options import EvaluateOptions
 from equi_evaluation.operator_console import DONE, Operator, OperatorGone
@@ -113,7 +116,7 @@ def _reason_to_pause(results: Sequence[EpisodeResult]) -> str:
 
 
 def settings_of(options: EvaluateOptions) -> dict[str, Any]:
-    """What must be the same for a run to be resumed."""
+    """What a report tells; all but operator and time must be the same for a run to be resumed."""
     return {
         "task": options.task,
         "cell": options.cell,
@@ -123,7 +126,21 @@ def settings_of(options: EvaluateOptions) -> dict[str, Any]:
         "episodes": options.episodes,
         "seed": options.seed,
         "balanced": not options.any_order,
+        "calibration": _calibration_of(options.cell),
+        "operator": options.operator,
+        "begun_utc": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
     }
+
+
+def _calibration_of(cell: str) -> str:
+    """Time, verdict and digest of the cell's calibration; empty if there is none to be read."""
+    path = find_calibration(cell) / "calibration.yaml"
+    try:
+        calibration = CellCalibration.load(path)
+    except (OSError, CalibrationError):
+        return ""
+    verdict = "passed" if calibration.passed else "did not pass"
+    return f"{calibration.created_utc}, {verdict}, {calibration.content_sha256[:12]}"
 
 
 def _weights_of(options: EvaluateOptions) -> str:

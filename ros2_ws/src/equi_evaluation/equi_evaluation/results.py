@@ -17,7 +17,10 @@ from equi_core.strict_fields import FieldError, read_fields
 
 RESULTS_FILE = "results.jsonl"
 SETTINGS_FILE = "settings.json"
-_LATER_SETTINGS = ("weights",)
+_LATER_SETTINGS = ("weights", "calibration")
+"""What folders of before do not have."""
+_REMARKS = ("operator", "begun_utc")
+"""Told in the report; another person may resume on another day."""
 
 
 class ResultsError(ValueError):
@@ -58,7 +61,9 @@ class ResultStore:
         path = folder / SETTINGS_FILE
         wanted = json.loads(json.dumps(dict(settings)))
         if path.exists():
-            _require_same(wanted, load_settings(folder), folder)
+            found = load_settings(folder)
+            _require_same(wanted, found, folder)
+            wanted |= {name: found[name] for name in _REMARKS if name in found}
         else:
             partial = path.with_name(path.name + ".partial")
             partial.write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
@@ -147,8 +152,8 @@ def load_settings(folder: Path) -> dict[str, Any]:
 
 def _require_same(wanted: Mapping[str, Any], found: Mapping[str, Any], folder: Path) -> None:
     for name in sorted(wanted.keys() | found.keys()):
-        if name in _LATER_SETTINGS and name not in found:
-            continue  # the folder was begun before this was stored
+        if name in _REMARKS or (name in _LATER_SETTINGS and name not in found):
+            continue
         if wanted.get(name) != found.get(name):
             raise ResultsError(
                 f"{folder} holds an evaluation with {name} = {found.get(name)!r}, not "
