@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIGURATION = ROOT / "mkdocs.yml"
 BUILD = ROOT / "build" / "docs"
 GENERATED = "reference/"
+REFERENCE = "ros2_ws/docs/reference.md"
+"""Stands for the generated pages where they do not exist, on GitHub: `reference.md#codes`."""
 ASSETS = Path(__file__).parent / "assets"
 
 # Pages (patterns) that lie beside what they describe and that the site has no place for.
@@ -112,6 +114,9 @@ def _without_foreign_links(page: str, known: set[str]) -> Callable[[str], str]:
 
     def replace(match: re.Match[str]) -> str:
         path = _inside(page, match["target"])
+        generated = f"{GENERATED}{match['target'].partition('#')[2]}.md"
+        if path == REFERENCE and generated in known:
+            return f"[{match['text']}]({os.path.relpath(generated, os.path.dirname(page) or '.')})"
         if not path or path in known or Path(path).suffix in IMAGES:
             return match[0]
         words = match["text"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from documentation import links, pages
-from documentation.markdown import anchors, with_list_breaks
+from documentation.markdown import IMAGE_OR_LINK, anchors, with_list_breaks
 
 ROOT = pages.ROOT
 
@@ -43,6 +44,27 @@ def test_every_page_of_the_navigation_exists_once():
 def test_every_link_of_every_page_leads_somewhere():
     generated = {path for path in pages.nav_paths() if path.startswith(pages.GENERATED)}
     assert list(links.broken_links(ROOT, tracked_pages(), generated.__contains__)) == []
+
+
+def test_no_page_links_to_a_generated_page_which_exists_on_the_site_only():
+    linked = [
+        f"{page}: {match['target']}"
+        for page in tracked_pages()
+        for match in IMAGE_OR_LINK.finditer((ROOT / page).read_text(encoding="utf-8"))
+        if os.path.normpath(os.path.join(os.path.dirname(page), match["target"])).startswith(
+            pages.GENERATED
+        )
+    ]
+    assert linked == [], f"link to {pages.REFERENCE}#name instead"
+
+
+def test_the_site_leads_from_the_page_of_the_reference_to_the_generated_ones():
+    known = set(pages.nav_paths())
+    on_site = pages._without_foreign_links("ros2_ws/docs/a.md", known)
+    assert on_site("[x](reference.md#codes)") == "[x](../../reference/codes.md)"
+    headings = anchors((ROOT / pages.REFERENCE).read_text(encoding="utf-8"))
+    generated = {Path(page).stem for page in known if page.startswith(pages.GENERATED)}
+    assert generated <= set(headings)
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path):

@@ -35,7 +35,7 @@ class Reader:
         self._page, self._folder, self._processes = page, folder, processes
         text = (ROOT / page).read_text(encoding="utf-8")
         self.blocks = [block for block in read_blocks(text) if block.kind == "run"]
-        for name in ("models", "launch", "env.sh"):
+        for name in ("models", "launch", "training", "env.sh"):
             (folder / name).symlink_to(ROOT / name)
         for name, code in _TITLED.findall(text):
             (folder / name).write_text(code)

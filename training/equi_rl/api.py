@@ -193,7 +193,7 @@ def train(
     resume: bool = False,
     report: Callable[[Progress, dict[str, float]], None] | None = None,
 ) -> TrainingResult:
-    """Train to the end of the run; `robot_run("block_picking", "fast")` makes a configuration.
+    """Train to the end of the run; `robot_run("block_picking", "ship")` makes a configuration.
 
     Args:
         run: what to train, and how.

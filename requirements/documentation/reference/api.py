@@ -5,9 +5,17 @@ from __future__ import annotations
 
 # (heading, modules): what somebody imports from a script of his own.
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Run a policy", ("equi_policy.deployed_policy",)),
+    ("equi_rl", ("equi_rl.api",)),
+    (
+        "Recurrent SAC",
+        ("equi_rl.recurrent_sac.agent", "equi_rl.recurrent_sac.config", "equi_rl.nets.memories"),
+    ),
+    ("equi_policy: run a policy on the robot", ("equi_policy.deployed_policy",)),
     ("Contract, observation, action", ("equi_core.contract", "equi_core.action")),
-    ("Environments and experts", ("equi_rl.envs", "equi_rl.experts.expert")),
+    (
+        "Environments and experts",
+        ("equi_rl.envs", "equi_rl.envs.registry", "equi_rl.experts.expert"),
+    ),
     ("Networks", ("equi_rl.nets.config", "equi_rl.nets.networks")),
     (
         "Training",

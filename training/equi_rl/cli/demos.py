@@ -16,11 +16,9 @@ from rich.table import Table
 
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.demonstrations import Demo, DemoError, DemoSet, play_demo
-from equi_rl.envs import HiddenPropertyEnv, make_env
+from equi_rl.envs import TASKS, HiddenPropertyEnv, make_env
 from equi_rl.experts import ExpertConfig, FirstChoice, make_expert
 from equi_rl.results.video import replay_frames, write_filmstrip, write_video
-
-Task = Literal["block_picking", "block_pulling", "block_pushing", "drawer_opening"]
 
 _console = Console()
 _progress = Console(stderr=True)
@@ -33,7 +31,8 @@ class Record:
     Example: equi-demos record --task block_picking --episodes 80 --output picking.npz
     """
 
-    task: Task
+    task: str
+    """Task, one of your own included."""
     output: Path
     """File to write; the ending is .npz."""
     episodes: int = 80
@@ -51,7 +50,7 @@ class Show:
     Example: equi-demos show --task block_pushing --seed 4 --video push.mp4 --filmstrip push.png
     """
 
-    task: Task | None = None
+    task: str | None = None
     """Play the expert's episode of `--seed` in this task ..."""
     seed: int = 0
     first: Literal["movable", "immovable", "random"] = "random"
@@ -90,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.EnumChoicesFromValues),
     )
     try:
+        if not isinstance(command, Summary) and command.task not in (None, *TASKS):
+            raise DemoError(f"--task {command.task} is unknown; known: {', '.join(TASKS)}")
         if isinstance(command, Record):
             _record(command)
         elif isinstance(command, Show):

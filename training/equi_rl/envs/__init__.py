@@ -3,7 +3,8 @@
 
 Importing this package registers `equi/BlockPicking-v0`, `equi/BlockPulling-v0`,
 `equi/BlockPushing-v0` and `equi/DrawerOpening-v0`, and beside them the small worlds
-`equi/CarFlag1D-v0` and `equi/CarFlag2D-v0`. The physics engine is loaded by the first of the four
+`equi/CarFlag1D-v0`, `equi/CarFlag2D-v0`, `equi/ContinuousCarFlag-v0` and `equi/MaskedPendulum-v0`;
+then the tasks of plug-ins. The physics engine is loaded by the first of the four
 tasks that is made, or by the first use of ``HiddenPropertyEnv``.
 """
 
@@ -11,14 +12,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equi_rl.envs.registry import ENV_IDS, TASKS, make_env, register_envs
+from equi_rl.envs.registry import (
+    ENV_IDS,
+    SHIPPED_TASKS,
+    TASKS,
+    load_plugins,
+    make_env,
+    register_envs,
+    register_task,
+)
 
 if TYPE_CHECKING:
     from equi_rl.envs.base import HiddenPropertyEnv
 
-register_envs()
-
-__all__ = ["ENV_IDS", "TASKS", "HiddenPropertyEnv", "make_env", "register_envs"]
+__all__ = [
+    "ENV_IDS",
+    "SHIPPED_TASKS",
+    "TASKS",
+    "HiddenPropertyEnv",
+    "make_env",
+    "register_envs",
+    "register_task",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -28,3 +43,7 @@ def __getattr__(name: str) -> Any:
 
         return HiddenPropertyEnv
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+register_envs()
+load_plugins()

@@ -3,6 +3,24 @@
 
 from __future__ import annotations
 
-from equi_rl.experts.expert import Expert, ExpertConfig, ExpertMemory, FirstChoice, make_expert
+from equi_rl.experts.expert import (
+    Expert,
+    ExpertConfig,
+    ExpertMemory,
+    FirstChoice,
+    TaskPlan,
+    VisibleFailure,
+    make_expert,
+    register_expert,
+)
 
-__all__ = ["Expert", "ExpertConfig", "ExpertMemory", "FirstChoice", "make_expert"]
+__all__ = [
+    "Expert",
+    "ExpertConfig",
+    "ExpertMemory",
+    "FirstChoice",
+    "TaskPlan",
+    "VisibleFailure",
+    "make_expert",
+    "register_expert",
+]

@@ -76,13 +76,30 @@ class ExpertMemory:
     last_tcp_z_m: float = 0.0
 
 
+class VisibleFailure(Enum):
+    """How an observer sees that an attempt on an immovable object has failed."""
+
+    SLIPPED = "slipped"
+    """The fingers rose and left the object behind."""
+    BLOCKED = "blocked"
+    """The gripper was stopped low beside the object."""
+    HOOK_BLOCKED = "hook blocked"
+    """The gripper was stopped with the fingers behind a drawer's handle."""
+
+
 @dataclass(frozen=True)
-class _TaskPlan:
+class TaskPlan:
+    """What an expert does in a task of two objects of which one is movable."""
+
     skill: Skill
+    """The next goal of the gripper, given the state and the object to handle."""
     tries: int
+    """Steps that the immovable object is tried, in demonstrations with a random first choice."""
     rises: int
+    """Steps straight up before the other one is tried."""
     reach_m: float
     """A blocked move ended this near to the object was blocked by it."""
+    failure: VisibleFailure = VisibleFailure.BLOCKED
     commits: bool = False
     """Whether the first choice stands until something is learnt. The way behind a block may lead
     nearer to the other one, which must not change the choice."""
@@ -174,12 +191,12 @@ class Expert:
         near = int(np.argmin(ways_m))
         if ways_m[near] > self._plan.reach_m:
             return None
-        if self._plan.skill is _pick:
+        if self._plan.failure is VisibleFailure.SLIPPED:
             lost = memory.was_holding and not state.holding
             rose = state.tcp_position_m[2] > memory.last_tcp_z_m + 0.02
             slipped = state.holding and rose and state.held_object is None
             return near if (lost and rose) or slipped else None
-        if self._plan.skill is _open:
+        if self._plan.failure is VisibleFailure.HOOK_BLOCKED:
             # Coming down on the bar or the cabinet blocks the gripper too, and says nothing.
             tried = skills.hooked(state, near) > 0.5
         else:
@@ -214,12 +231,23 @@ def _open(state: WorldState, index: int, contract: PolicyContract) -> Goal:
 
 # How long the immovable object is tried, and how many steps straight up follow, as in the reference
 # demonstrations that the tasks come from.
-_PLANS: dict[str, _TaskPlan] = {
-    "block_picking": _TaskPlan(_pick, tries=11, rises=5, reach_m=0.06),
-    "block_pulling": _TaskPlan(_pull, tries=11, rises=2, reach_m=0.12),
-    "block_pushing": _TaskPlan(_push, tries=9, rises=2, reach_m=0.12, commits=True),
-    "drawer_opening": _TaskPlan(_open, tries=9, rises=2, reach_m=0.08),
+_PLANS: dict[str, TaskPlan] = {
+    "block_picking": TaskPlan(
+        _pick, tries=11, rises=5, reach_m=0.06, failure=VisibleFailure.SLIPPED
+    ),
+    "block_pulling": TaskPlan(_pull, tries=11, rises=2, reach_m=0.12),
+    "block_pushing": TaskPlan(_push, tries=9, rises=2, reach_m=0.12, commits=True),
+    "drawer_opening": TaskPlan(
+        _open, tries=9, rises=2, reach_m=0.08, failure=VisibleFailure.HOOK_BLOCKED
+    ),
 }
+
+
+def register_expert(task: str, plan: TaskPlan) -> None:
+    """Give a task of your own an expert; the same plan twice changes nothing."""
+    if _PLANS.get(task, plan) != plan:
+        raise ValueError(f"task '{task}' already has an expert; choose another name")
+    _PLANS[task] = plan
 
 
 def _places(state: WorldState) -> tuple[tuple[float, float, float], ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from equi_rl.envs import TASKS
+from equi_rl.envs import SHIPPED_TASKS
 
 SEEDS = (0, 1)
 COMPARED_SEEDS: Mapping[str, tuple[int, ...]] = {
@@ -53,7 +53,7 @@ def reward_runs() -> list[NamedRun]:
     return [
         _run(task, "equi-rsac", seed, variant, changes)
         for seed in SEEDS
-        for task in TASKS
+        for task in SHIPPED_TASKS
         for variant, changes in {
             "as_it_is": (),
             **(REWARD_CONTROLS if task in HARD_TASKS else {}),
@@ -70,7 +70,7 @@ def comparison() -> list[NamedRun]:
     return [
         _run(task, agent, seed, "as_it_is", steps)
         for seed in sorted({seed for seeds in COMPARED_SEEDS.values() for seed in seeds})
-        for task in TASKS
+        for task in SHIPPED_TASKS
         for agent, seeds in COMPARED_SEEDS.items()
         if seed in seeds
     ]

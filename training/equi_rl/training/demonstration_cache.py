@@ -19,6 +19,7 @@ from pathlib import Path
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.episode import Episode, ReplayError
 from equi_rl.data.replay_buffer import read_episode, write_episode
+from equi_rl.envs import SHIPPED_TASKS
 from equi_rl.training.collector import (
     Collector,
     CollectorConfig,
@@ -38,7 +39,11 @@ class DemonstrationCache:
     def __init__(self, config: CollectorConfig, folder: Path | None = None) -> None:
         folder = folder or default_folder()
         key = hashlib.sha256(f"{config!r} {code_digest()}".encode()).hexdigest()[:24]
-        self._folder = None if folder is None else folder / "demonstrations" / config.task / key
+        # The key covers the code of this package, so episodes of a plug-in's task are not kept.
+        if folder is not None and config.task in SHIPPED_TASKS:
+            self._folder: Path | None = folder / "demonstrations" / config.task / key
+        else:
+            self._folder = None
         self.n_read = 0
         """Episodes that did not have to be played."""
 

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.floating]
+FloatArray = NDArray[Any]
+"""float32; float64 where copies are averaged."""
 
 _TIED_WEIGHT, _TIED_BIAS = ".tied_weight", ".tied_bias"
 _FIRST_LAYER = "history.encoder.0"  # its input, depth and flag, has no channels to permute
