@@ -135,8 +135,9 @@ class RobotTrainer:
             )
         }
         seconds = max(self.progress.seconds, 1e-9)
+        counts = {name: value for name, value in vars(self.progress).items() if name != "recent"}
         return {
-            **vars(self.progress),
+            **counts,
             "environment_steps_per_s": round(self.progress.environment_steps / seconds, 2),
             "updates_per_s": round(self.progress.updates / seconds, 3),
             "peak_memory_mib": peak_mib,
