@@ -32,3 +32,11 @@ def test_ctrl_c_is_for_the_driver_alone_also_while_the_servo_process_still_impor
     finally:
         servo.kill()
     assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == before
+
+
+def test_a_servo_process_that_still_imports_is_ended_at_once(loopback_address: str) -> None:
+    servo = ServoProcess(ServoConfig(LinkConfig(loopback_address)))
+    servo.start()
+    servo.end()
+    assert not servo.alive
+    assert servo.phase is Phase.CONNECTING  # it never came as far as to say anything

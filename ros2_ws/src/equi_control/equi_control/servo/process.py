@@ -89,7 +89,12 @@ class ServoProcess:
         self._send("settle")
 
     def begin_end(self) -> None:
-        """Ask it to brake along its trajectory and end; returns at once."""
+        """Ask it to brake along its trajectory and end; returns at once.
+
+        One that still imports has nothing to brake, and would answer after seconds only.
+        """
+        if self._process.is_alive() and not self.state().heartbeat_s > 0:
+            self._process.kill()
         self._send("end")
 
     def abort(self, why: str) -> None:
