@@ -57,6 +57,44 @@ def test_files_of_another_kind_are_not_touched(tmp_path, name):
     assert path.exists()
 
 
+@pytest.mark.parametrize(
+    ("first_words", "age_s", "goes"),
+    [
+        (b"", 60.0, True),
+        ((1).to_bytes(4, sys.byteorder) + b"x" * 60, 60.0, True),
+        ((2).to_bytes(4, sys.byteorder) + b"x" * 60, 60.0, False),
+        (b"", 0.0, False),
+    ],
+    ids=["empty", "being made", "made", "empty for a moment"],
+)
+def test_a_port_that_was_never_finished_is_removed(tmp_path, first_words, age_s, goes):
+    port = tmp_path / "fastrtps_port7411"
+    port.write_bytes(first_words)
+    os.utime(port, (time.time() - age_s,) * 2)
+    assert remove_stale(tmp_path)[0] == goes
+    assert port.exists() != goes
+
+
+@pytest.mark.ros
+def test_a_node_starts_where_another_was_killed_while_it_made_its_port(processes, ros_domain_id):
+    """Fast DDS itself waits for ever for whoever began to make the port."""
+    port = Path("/dev/shm", f"fastrtps_port{7411 + 250 * ros_domain_id}")
+    port.unlink(missing_ok=True)
+    port.touch()
+    os.utime(port, (time.time() - 60.0,) * 2)
+    code = (
+        "import rclpy\nfrom equi_ros.run_node import initialized\n"
+        "with initialized():\n    rclpy.create_node('next')\n    print('up', flush=True)\n"
+    )
+    node = processes.start([sys.executable, "-c", code], {"ROS_DOMAIN_ID": str(ros_domain_id)})
+    try:
+        node.wait_for_text("up")
+    finally:
+        if port.exists() and port.stat().st_size == 0:
+            port.unlink()
+    assert node.wait_for_exit() == 0
+
+
 def test_a_segment_that_was_made_just_now_stays(tmp_path):
     segment(tmp_path, "0123456789abcdef", age_s=0.0)
     assert stale_segments(tmp_path) == []

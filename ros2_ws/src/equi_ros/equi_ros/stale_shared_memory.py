@@ -7,8 +7,10 @@
 Fast DDS gives every process a segment in /dev/shm (`fastrtps_<id>`, 70 MB with our profile) and
 holds a lock on `fastrtps_<id>_el` for as long as the process lives; a process that is killed cannot
 remove its own. A segment is stale if that lock is free, no process that can be seen maps it, and it
-is not brand new. Ports of Fast DDS are small and shared, so they are left to it. The scene of a
-simulated cell (`equi_cell_<address>_<pid>.scene`) is stale when its process is gone.
+is not brand new. Ports of Fast DDS (`fastrtps_port<number>`) are small and shared, so they are left
+to it, but for half-made ones: a process that was killed while it made a port leaves one that
+everybody who comes later waits for, for ever and deaf to signals. The scene of a simulated cell
+(`equi_cell_<address>_<pid>.scene`) is stale when its process is gone.
 
 Standard library only.
 """
@@ -27,10 +29,15 @@ from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
 _SEGMENT = re.compile(r"fastrtps_[0-9a-f]{16}")
+_PORT = re.compile(r"fastrtps_port[0-9]+")
 _SCENE = re.compile(r"equi_cell_[0-9_]+_(\d+)\.scene")
 _LOCK_SUFFIX = "_el"
 _NEWEST_S = 10.0
 """A younger segment may be of a process that is just taking its lock [s]."""
+_NEWEST_PORT_S = 3.0
+"""To make a port takes microseconds; a younger one may be of a process that has to wait [s]."""
+_MADE = 2
+"""State of a managed segment of Boost.Interprocess, its first word: 0 and 1 until it is made."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,8 @@ def stale_segments(folder: Path = SHARED_MEMORY) -> list[StaleSegment]:
     for path in sorted(folder.glob("*")):
         with contextlib.suppress(OSError):
             status = path.stat()
-            if status.st_uid != os.getuid() or time.time() - status.st_mtime < _NEWEST_S:
+            newest_s = _NEWEST_PORT_S if _PORT.fullmatch(path.name) else _NEWEST_S
+            if status.st_uid != os.getuid() or time.time() - status.st_mtime < newest_s:
                 continue
             paths = _stale_files(path)
             if paths:
@@ -61,7 +69,7 @@ def stale_segments(folder: Path = SHARED_MEMORY) -> list[StaleSegment]:
     if not found:
         return []
     mapped = _mapped_names(folder)
-    return [segment for segment in found if segment.name not in mapped]
+    return [item for item in found if item.name not in mapped or _PORT.fullmatch(item.name)]
 
 
 def remove_stale(folder: Path = SHARED_MEMORY) -> tuple[int, int]:
@@ -78,10 +86,18 @@ def _stale_files(path: Path) -> tuple[Path, ...]:
     if _SEGMENT.fullmatch(path.name):
         lock = path.with_name(path.name + _LOCK_SUFFIX)
         return (path, lock) if lock.exists() and _is_free(lock) else ()
+    if _PORT.fullmatch(path.name):
+        return (path,) if _is_half_made(path) else ()
     scene = _SCENE.fullmatch(path.name)
     if scene is not None and not Path("/proc", scene[1]).exists():
         return (path,)
     return ()
+
+
+def _is_half_made(port: Path) -> bool:
+    with port.open("rb") as file:
+        word = file.read(4)
+    return word == b"" or (len(word) == 4 and int.from_bytes(word, sys.byteorder) < _MADE)
 
 
 def _is_free(lock: Path) -> bool:
