@@ -106,6 +106,7 @@ class WorkerPool:
             self._closing.set()
             workers = list(self._workers.values())
             self._changed.notify_all()
+        self._backend.close()
         for worker in workers:
             worker.stop()
         for thread in self._threads:

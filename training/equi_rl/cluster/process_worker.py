@@ -37,6 +37,9 @@ class ProcessBackend:
     def forget(self, shared: Shared) -> None:
         """Nothing is kept here."""
 
+    def close(self) -> None:
+        """A process comes up or ends by itself."""
+
 
 class ProcessWorker:
     """One process; use it from one thread, except `stop`."""

@@ -74,6 +74,16 @@ def nodes(ray: Any) -> list[Node]:
     ]
 
 
+def require_cores(ray: Any, players: int) -> None:
+    """Raise ClusterError if so many players, one core each, can never run at a time."""
+    cores = sum(node.cores for node in nodes(ray))
+    if players > cores:
+        raise ClusterError(
+            f"{players} players need {players} cores; the Ray cluster has {cores:.0f}; nothing was"
+            " started. Ask for fewer with --players, or add a machine"
+        )
+
+
 def _require_answer(address: str) -> None:
     """Ask the port itself: Ray would wait for minutes."""
     if address == "auto":

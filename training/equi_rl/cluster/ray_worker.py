@@ -8,6 +8,8 @@ as bytes and are unpickled here, so that nothing stays in the object store.
 from __future__ import annotations
 
 import pickle
+import threading
+import time
 from typing import Any
 
 from equi_rl.cluster.ray_cluster import connect
@@ -16,6 +18,7 @@ from equi_rl.cluster.worker import WorkerDiedError, WorkFailedError
 
 START_LIMIT_S = 180.0
 """An actor that has not come up by then has no room in the cluster."""
+_LOOK_S = 0.5
 
 
 class _Actor:
@@ -25,11 +28,14 @@ class _Actor:
         self._server = WorkServer(build, settings)
 
     def where(self) -> str:
-        """Machine and process."""
+        """Machine, node of the cluster and process."""
         import os
         import socket
 
-        return f"{socket.gethostname()} process {os.getpid()}"
+        import ray
+
+        node = ray.get_runtime_context().get_node_id()[:6]
+        return f"{socket.gethostname()}/{node} process {os.getpid()}"
 
     def run(self, key: int, payload: Any, item: Any) -> tuple[bool, bytes]:
         """As `WorkServer.run`; `payload` is a reference in a list, fetched only if it is new."""
@@ -47,6 +53,7 @@ class RayBackend:
         self._ray = connect(address)
         self._build, self._settings = build, settings
         self._references: dict[int, Any] = {}
+        self._closing = threading.Event()
 
     def start(self, number: int) -> RayWorker:
         """An actor whose function is built, on a node with a free core."""
@@ -56,18 +63,18 @@ class RayBackend:
             .options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")
             .remote(self._build, self._settings)
         )
+        where = actor.where.remote()
+        waited_until_s = time.monotonic() + START_LIMIT_S
+        while not ray.wait([where], timeout=_LOOK_S)[0]:
+            if self._closing.is_set() or time.monotonic() > waited_until_s:
+                ray.kill(actor)
+                raise WorkerDiedError(f"no node has had a free core for {START_LIMIT_S:.0f} s")
         try:
-            where = ray.get(actor.where.remote(), timeout=START_LIMIT_S)
+            return RayWorker(self, actor, ray.get(where))
         except ray.exceptions.RayActorError as error:
             if "creation task" in str(error):  # the function could not be built
                 raise WorkFailedError(f"a worker could not be set up:\n{error}") from error
             raise WorkerDiedError(str(error)) from error
-        except ray.exceptions.GetTimeoutError as error:
-            ray.kill(actor)
-            raise WorkerDiedError(f"no node has had a free core for {START_LIMIT_S:.0f} s") from (
-                error
-            )
-        return RayWorker(self, actor, where)
 
     def reference(self, shared: Shared) -> Any:
         """The shared value in the object store, put there by the first who asks."""
@@ -79,6 +86,10 @@ class RayBackend:
     def forget(self, shared: Shared) -> None:
         """Let the object store drop a value."""
         self._references.pop(shared.key, None)
+
+    def close(self) -> None:
+        """Wait for no free core any more."""
+        self._closing.set()
 
     @property
     def ray(self) -> Any:
@@ -97,7 +108,7 @@ class RayWorker:
 
     @property
     def where(self) -> str:
-        """Machine and process id."""
+        """Machine, node and process id."""
         return self._where
 
     def run(self, shared: Shared, item: Any) -> Any:

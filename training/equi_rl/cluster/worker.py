@@ -47,3 +47,6 @@ class WorkerBackend(Protocol):
 
     def forget(self, shared: Shared) -> None:
         """A shared value that nobody will ask for again."""
+
+    def close(self) -> None:
+        """No worker will be asked for again; a `start` under way may give up."""

@@ -24,6 +24,10 @@ LOGGER = logging.getLogger(__name__)
 _POLL_S = 0.3
 MAX_LOSSES = 5
 """A job that has lost so many machines is given up."""
+RETRY_AFTER_S = 2.0
+"""A lost job waits so long before it is handed over again, and twice as long each further time: a
+cluster takes up to half a minute to notice that a machine is gone, and places jobs there until
+then."""
 IN_USE = os.EX_TEMPFAIL
 """Exit status of equi-train when another process or machine works in the run folder."""
 STOPPED = 130
@@ -105,6 +109,7 @@ class Sweep:
             entry.result = "finished"
             LOGGER.info("finished %s (%d of %d)", name, *self.counts)
         elif ended.status is None and entry.losses < MAX_LOSSES:
+            entry.not_before_s = time.monotonic() + RETRY_AFTER_S * 2**entry.losses
             entry.losses += 1
             LOGGER.warning("%s lost its machine and goes on elsewhere: %s", name, ended.why)
         elif ended.status == IN_USE and entry.losses:

@@ -64,11 +64,12 @@ class Players:
             raise CollectorError(f"players is {self.players}; it must be at least 1")
 
     def require_reachable(self) -> None:
-        """Raise ClusterError if players are wanted on a cluster that does not answer."""
+        """Raise ClusterError if players are wanted on a cluster that cannot have them."""
         if self.players_on is PlayersOn.RAY:
-            from equi_rl.cluster.ray_cluster import connect  # an extra, imported when asked for
+            # An extra, imported when asked for.
+            from equi_rl.cluster.ray_cluster import connect, require_cores
 
-            connect(self.address)
+            require_cores(connect(self.address), self.players)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from nicegui import app, ui
 from equi_console.desk import LABELS, URGENT, Action, Desk
 from equi_console.episode_worker import EpisodeWorker
 from equi_console.page_live import LivePanel
+from equi_console.page_press import answer_presses_at_once, press, pressed_line
 from equi_console.page_state import ProtocolPanel, StatePanel
 from equi_console.seat import SeatTaken
 from equi_console.server_options import ServerOptions
@@ -37,6 +38,7 @@ def build_page(
         browser = str(app.storage.browser["id"])
         ui.page_title(f"{options.cell}: {options.task}")
         ui.colors(primary="#2b5c8a")
+        answer_presses_at_once(_KEYS)
         with ui.row().classes("w-full bg-amber-200 p-2 items-center"):
             ui.icon("warning")
             ui.label(_NO_EMERGENCY_STOP).props('data-testid="banner"')
@@ -77,7 +79,7 @@ class _ActPanel:
             with ui.row().classes("items-end"):
                 self._name = ui.input("your name").props('dense data-testid="name"')
                 self._take = ui.button("take the desk", on_click=self._sit)
-                self._take.props('dense data-testid="take"')
+                self._take.props(f'dense data-testid="take" {press("take the desk")}')
                 self._over = ui.button("take over", on_click=self._ask_take_over, color="orange")
                 self._over.props('dense data-testid="take-over"')
             self._seat = ui.label().props('data-testid="seat"').classes("text-sm")
@@ -90,9 +92,11 @@ class _ActPanel:
                     self._button(action, "primary")
             with ui.row().classes("items-end"):
                 ui.button("run one", on_click=lambda: self._press(Action.RUN, episodes=1)).props(
-                    'data-testid="run"'
+                    f'data-testid="run" {press("run one")}'
                 )
-                ui.button("run", on_click=self._run_many).props('data-testid="run-many"')
+                ui.button("run", on_click=self._run_many).props(
+                    f'data-testid="run-many" {press("run")}'
+                )
                 self._count = ui.number("episodes", value=5, min=1, precision=0).classes("w-20")
                 self._count.props('dense data-testid="count"')
             with ui.row().classes("items-center"):
@@ -101,8 +105,9 @@ class _ActPanel:
                     ui.button(
                         f"{label} ({label[0]})",
                         on_click=lambda label=label: self._press(Action.LABEL, label=label),
-                    ).props(f'dense outline data-testid="label-{label}"')
+                    ).props(f'dense outline data-testid="label-{label}" {press("label " + label)}')
             self._running = ui.label().props('data-testid="running"').classes("text-sm font-bold")
+            pressed_line()
             self._answers = (
                 ui.column().classes("w-full gap-0 text-sm").props('data-testid="answers"')
             )
@@ -110,7 +115,7 @@ class _ActPanel:
             self._question = ui.label()
             with ui.row():
                 ui.button("yes, I take over", on_click=self._take_over, color="orange").props(
-                    'data-testid="confirm-take-over"'
+                    f'data-testid="confirm-take-over" {press("take over")}'
                 )
                 ui.button("no", on_click=self._dialog.close)
         ui.keyboard(on_key=self._on_key)
@@ -138,7 +143,8 @@ class _ActPanel:
     def _button(self, action: Action, colour: str) -> None:
         hint = "anybody may press this" if action in URGENT else "needs the desk"
         button = ui.button(action.value, on_click=lambda: self._press(action), color=colour)
-        button.props(f'data-testid="{action.value.replace(" ", "-")}"').tooltip(hint)
+        name = action.value.replace(" ", "-")
+        button.props(f'data-testid="{name}" {press(action.value)}').tooltip(hint)
 
     def _press(self, action: Action, **arguments: object) -> None:
         self._desk.press(self._browser, action, **arguments)
@@ -220,8 +226,10 @@ class _Alarms:
                 ui.label(f"What to do: {safety.operator_action}")
             typed = ui.input(f"type {safety.fault_name}").props('dense data-testid="acknowledge"')
 
-            def press() -> None:
+            def reset() -> None:
                 acknowledged = str(typed.value or "")
                 self._desk.press(self._browser, Action.RESET_FAULT, acknowledged=acknowledged)
 
-            ui.button("reset fault", on_click=press, color="red").props('data-testid="reset"')
+            ui.button("reset fault", on_click=reset, color="red").props(
+                f'data-testid="reset" {press("reset fault")}'
+            )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import lru_cache
@@ -143,7 +144,7 @@ class TokenCheck:
             await self._app(scope, receive, send)
             return
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        by_query = query.get("token", [""])[0] == self._token
+        by_query = self._is_token(query.get("token", [""])[0])
         if not by_query and not self._has_cookie(scope):
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 4403})
@@ -164,5 +165,8 @@ class TokenCheck:
         for name, value in scope.get("headers", []):
             if name == b"cookie":
                 found = SimpleCookie(value.decode("latin-1")).get(_COOKIE)
-                return found is not None and found.value == self._token
+                return found is not None and self._is_token(found.value)
         return False
+
+    def _is_token(self, offered: str) -> bool:
+        return secrets.compare_digest(offered.encode(), self._token.encode())

@@ -41,7 +41,9 @@ class ServerOptions:
     def address(self) -> str:
         """What to open in a browser."""
         query = f"/?token={self.token}" if self.token else "/"
-        return f"http://{self.host}:{self.port}{query}"
+        # Served at every address of this computer: the browser needs one that leads here.
+        host = socket.gethostname() if self.host in ("0.0.0.0", "") else self.host
+        return f"http://{host}:{self.port}{query}"
 
 
 def parse(arguments: Sequence[str]) -> ServerOptions:
