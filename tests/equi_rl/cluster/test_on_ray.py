@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from console_page import free_port
 
 from equi_rl.cli.sweep import main as equi_sweep
@@ -230,6 +231,15 @@ class KillNode:
         if self.players:
             kill(self.cluster, self.node)
         return self.players > 0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """As equi-train sets it: two threads of the learner add up in either order, and bits differ."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def trained(folder: Path, players: Players, *actions: Callable[[list[Worker]], bool]) -> str:

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The page: Live, State, Act and Protocol. Only shows and presses; decisions are the desk's."""
+"""The page: Live, State, Act and Protocol. Only shows and presses; decisions are the desk's.
+
+The desk's answer comes from the cell's computer, over a network, and may be late when that computer
+is busy. So the page does not wait for it: a script in the browser writes below the buttons, in the
+same moment as the press, that it was taken, and takes that back when the answer is there. If none
+comes, the line says so: a press that was lost must not look like one that works.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,6 @@ from nicegui import app, ui
 from equi_console.desk import LABELS, URGENT, Action, Desk
 from equi_console.episode_worker import EpisodeWorker
 from equi_console.page_live import LivePanel
-from equi_console.page_press import answer_presses_at_once, press, pressed_line
 from equi_console.page_state import ProtocolPanel, StatePanel
 from equi_console.seat import SeatTaken
 from equi_console.server_options import ServerOptions
@@ -26,6 +31,40 @@ _NO_EMERGENCY_STOP = (
 )
 _KEYS = {"s": "success", "f": "failure", "v": "void"}
 _COLOURS = {True: "text-green-700", False: "text-red-700", None: "text-gray-500"}
+_NO_ANSWER_S = 2.0
+"""After so long without an answer the page warns that the press may be lost."""
+
+_PRESS_SCRIPT = """
+(() => {
+  const line = () => document.querySelector('[data-testid="pressed"]');
+  let overdue = 0, watched = null;
+  const answered = () => { clearTimeout(overdue); if (line()) line().textContent = ''; };
+  const watch = () => {
+    const answers = document.querySelector('[data-testid="answers"]');
+    if (!answers || answers === watched) return;
+    watched = answers;
+    new MutationObserver(answered).observe(answers, {childList: true, subtree: true});
+  };
+  const pressed = words => {
+    watch();
+    if (!line()) return;
+    clearTimeout(overdue);
+    line().textContent = words + ': pressed, asking the cell ...';
+    overdue = setTimeout(() => {
+      line().textContent = words + ': NO ANSWER from the console; the press may not have arrived';
+    }, NO_ANSWER_MS);
+  };
+  document.addEventListener('click', event => {
+    const button = event.target.closest('[data-press]');
+    if (button) pressed(button.dataset.press);
+  }, true);
+  document.addEventListener('keydown', event => {
+    const typing = event.target.closest('input, textarea, select, button');
+    const label = KEYS[event.key];
+    if (label && !typing && !event.repeat) pressed('label ' + label);
+  }, true);
+})();
+"""
 
 
 def build_page(
@@ -38,7 +77,7 @@ def build_page(
         browser = str(app.storage.browser["id"])
         ui.page_title(f"{options.cell}: {options.task}")
         ui.colors(primary="#2b5c8a")
-        answer_presses_at_once(_KEYS)
+        _answer_presses_at_once(_KEYS)
         with ui.row().classes("w-full bg-amber-200 p-2 items-center"):
             ui.icon("warning")
             ui.label(_NO_EMERGENCY_STOP).props('data-testid="banner"')
@@ -79,7 +118,7 @@ class _ActPanel:
             with ui.row().classes("items-end"):
                 self._name = ui.input("your name").props('dense data-testid="name"')
                 self._take = ui.button("take the desk", on_click=self._sit)
-                self._take.props(f'dense data-testid="take" {press("take the desk")}')
+                self._take.props(f'dense data-testid="take" {_asks("take the desk")}')
                 self._over = ui.button("take over", on_click=self._ask_take_over, color="orange")
                 self._over.props('dense data-testid="take-over"')
             self._seat = ui.label().props('data-testid="seat"').classes("text-sm")
@@ -92,10 +131,10 @@ class _ActPanel:
                     self._button(action, "primary")
             with ui.row().classes("items-end"):
                 ui.button("run one", on_click=lambda: self._press(Action.RUN, episodes=1)).props(
-                    f'data-testid="run" {press("run one")}'
+                    f'data-testid="run" {_asks("run one")}'
                 )
                 ui.button("run", on_click=self._run_many).props(
-                    f'data-testid="run-many" {press("run")}'
+                    f'data-testid="run-many" {_asks("run")}'
                 )
                 self._count = ui.number("episodes", value=5, min=1, precision=0).classes("w-20")
                 self._count.props('dense data-testid="count"')
@@ -105,9 +144,9 @@ class _ActPanel:
                     ui.button(
                         f"{label} ({label[0]})",
                         on_click=lambda label=label: self._press(Action.LABEL, label=label),
-                    ).props(f'dense outline data-testid="label-{label}" {press("label " + label)}')
+                    ).props(f'dense outline data-testid="label-{label}" {_asks("label " + label)}')
             self._running = ui.label().props('data-testid="running"').classes("text-sm font-bold")
-            pressed_line()
+            _pressed_line()
             self._answers = (
                 ui.column().classes("w-full gap-0 text-sm").props('data-testid="answers"')
             )
@@ -115,7 +154,7 @@ class _ActPanel:
             self._question = ui.label()
             with ui.row():
                 ui.button("yes, I take over", on_click=self._take_over, color="orange").props(
-                    f'data-testid="confirm-take-over" {press("take over")}'
+                    f'data-testid="confirm-take-over" {_asks("take over")}'
                 )
                 ui.button("no", on_click=self._dialog.close)
         ui.keyboard(on_key=self._on_key)
@@ -144,7 +183,7 @@ class _ActPanel:
         hint = "anybody may press this" if action in URGENT else "needs the desk"
         button = ui.button(action.value, on_click=lambda: self._press(action), color=colour)
         name = action.value.replace(" ", "-")
-        button.props(f'data-testid="{name}" {press(action.value)}').tooltip(hint)
+        button.props(f'data-testid="{name}" {_asks(action.value)}').tooltip(hint)
 
     def _press(self, action: Action, **arguments: object) -> None:
         self._desk.press(self._browser, action, **arguments)
@@ -231,5 +270,27 @@ class _Alarms:
                 self._desk.press(self._browser, Action.RESET_FAULT, acknowledged=acknowledged)
 
             ui.button("reset fault", on_click=reset, color="red").props(
-                f'data-testid="reset" {press("reset fault")}'
+                f'data-testid="reset" {_asks("reset fault")}'
             )
+
+
+def _answer_presses_at_once(keys: dict[str, str]) -> None:
+    """Put the script on the page that is being built.
+
+    Args:
+        keys: label by the key that gives it.
+    """
+    script = _PRESS_SCRIPT.replace("NO_ANSWER_MS", str(round(1e3 * _NO_ANSWER_S)))
+    ui.add_body_html(f"<script>{script.replace('KEYS', str(keys))}</script>")
+
+
+def _pressed_line() -> None:
+    """Where the page says that a press was taken. Only the script writes here."""
+    ui.element("div").classes("w-full text-sm text-orange-700 h-5").props(
+        'data-testid="pressed" aria-live="polite"'
+    )
+
+
+def _asks(words: str) -> str:
+    """Attribute that makes an element a button whose press is answered at once."""
+    return f'data-press="{words}"'

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Whether the scene is arranged as the protocol wants it: blocks in the height map, measured.
 
-A square of the known size is fitted to the raised pixels around the place where a block should
-stand; pixels under the drawn fingers count neither way. "Ready" is what this says, not an eye. The
-names A and B follow the place on the table, never the hidden property.
+A block's outline is fitted to the raised pixels around the place where it should stand; pixels
+under the drawn fingers count neither way. Two cameras that do not agree to the millimetre show a
+block wider than it is, so the outline may be wider, too: one of exactly the known size would have
+room to slide about in such a blot. "Ready" is what this says, not an eye. The names A and B follow
+the place on the table, never the hidden property.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ _LEAST_SHARE = 0.25
 _EDGE_M = 0.003
 """Softness of the fitted outline: a pixel's own size."""
 _START_ANGLES = 4
+_START_WIDER_M = 0.001
+_FIRST_STEPS = (0.005, 0.005, 0.2, 0.002, 0.002)
+"""Of the search: x, y [m], yaw [rad], and by how much the outline is wider on either side [m]."""
 _RAISED_SHARE = 0.85
 """Of a block's height; lower pixels are its sides, which a camera sees slantwise."""
 _SAME_PLACE_M = 0.0005
@@ -183,31 +188,32 @@ def _fit(
     start_m: tuple[float, float],
     item: LayoutObject,
 ) -> tuple[float, float, float]:
-    """Centre and yaw of the square that covers the raised pixels best."""
+    """Centre and yaw of the outline that covers the raised pixels best."""
     x, y, raised = points
     half = (item.size_m[0] / 2, item.size_m[1] / 2)
 
-    def misfit(pose: FloatArray) -> float:
-        dx, dy = x - pose[0], y - pose[1]
-        c, s = math.cos(pose[2]), math.sin(pose[2])
-        outside = np.maximum(np.abs(c * dx + s * dy) - half[0], np.abs(c * dy - s * dx) - half[1])
+    def misfit(shape: FloatArray) -> float:
+        dx, dy = x - shape[0], y - shape[1]
+        c, s = math.cos(shape[2]), math.sin(shape[2])
+        outside = np.maximum(
+            np.abs(c * dx + s * dy) - half[0] - shape[3],
+            np.abs(c * dy - s * dx) - half[1] - shape[4],
+        )
         covered = 1.0 / (1.0 + np.exp(np.clip(outside / _EDGE_M, -50.0, 50.0)))
         return float(np.sum((covered - raised) ** 2))
 
     best = None
     for index in range(_START_ANGLES):
         angle = item.yaw_rad + index * math.pi / 2 / _START_ANGLES
-        simplex = np.array([[*start_m, angle]] * 4)
-        simplex[1, 0] += 0.005
-        simplex[2, 1] += 0.005
-        simplex[3, 2] += 0.2
+        start = np.array([*start_m, angle, _START_WIDER_M, _START_WIDER_M])
+        simplex = np.vstack([start, start + np.diag(_FIRST_STEPS)])
         found = minimize(
             misfit,
-            simplex[0],
+            start,
             method="Nelder-Mead",
-            options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-3, "maxiter": 150},
+            options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-3, "maxiter": 400},
         )
         if best is None or found.fun < best.fun:
             best = found
-    x_m, y_m, yaw = (float(value) for value in best.x)  # type: ignore[union-attr]
+    x_m, y_m, yaw = (float(value) for value in best.x[:3])  # type: ignore[union-attr]
     return x_m, y_m, yaw
