@@ -144,8 +144,9 @@ def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
                 " give a folder such as models/block_picking or runs/first/checkpoints/best"
             )
         checkpoint = load_checkpoint(folder)
+        # Acts with the weights that an export would hold, to the bit: they are what is measured.
         data = save(exported_tensors(checkpoint.build_actor()))
-        policy = ActingPolicy.of(checkpoint.build_actor())
+        policy = _policy_of(data, checkpoint.actor)
         return checkpoint.contract, hashlib.sha256(data).hexdigest(), policy
     contract = PolicyContract.load(folder / CONTRACT_FILE, allow_unsigned=True)
     try:
@@ -158,7 +159,12 @@ def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
             f"{folder / WEIGHTS_FILE} is not the file that {CONTRACT_FILE} describes"
             f" (sha256 {digest[:12]}, expected {contract.weights_sha256[:12]}); export it again"
         )
-    config = NetworkConfig.from_mapping(contract.network)
+    policy = _policy_of(data, NetworkConfig.from_mapping(contract.network))
+    return contract, digest, policy
+
+
+def _policy_of(data: bytes, config: NetworkConfig) -> ActingPolicy:
+    """The policy of a weights file."""
     with torch.no_grad():
         empty = Actor(config).dense()
     arrays = {name: tensor.numpy() for name, tensor in load(data).items()}
@@ -166,4 +172,4 @@ def load_policy(folder: Path) -> tuple[PolicyContract, str, ActingPolicy]:
     stored = iter(torch.from_numpy(written_out[name]) for name, _ in dense.named_tensors(empty))
     # Both walk the weights in the same order; matrices get their 1x1 filters back.
     weights = dense.map_tensors(empty, lambda tensor: next(stored).reshape(tensor.shape))
-    return contract, digest, ActingPolicy(config, weights)
+    return ActingPolicy(config, weights)
