@@ -87,8 +87,6 @@ def test_what_shows_the_belief_is_loaded_with_the_model_and_not_in_mid_episode(
     folder = repository_root / "models" / "block_picking"
     code = f"""
 import sys
-import subprocess
-import sys
 from pathlib import Path
 from unittest.mock import MagicMock
 from equi_core.contract import PolicyContract

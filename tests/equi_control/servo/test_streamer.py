@@ -139,8 +139,8 @@ def test_a_tool_that_is_tilted_too_far_is_not_taken_over() -> None:
 @pytest.mark.parametrize(
     ("step_m", "fastest_m_s"),
     [
-        ((0.05, 0.0, 0.0), 0.06),
-        ((0.0, 0.0, -0.05), 0.06),
+        ((0.05, 0.0, 0.0), 0.04),
+        ((0.0, 0.0, -0.05), 0.04),
         ((0.0, 0.0, 0.05), 0.08),
     ],
 )
