@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from equi_rl.results.robot_experiments import CONTROLLED_TASKS, SEEDS, reward_runs
+from equi_rl.results.robot_experiments import HARD_TASKS, SEEDS, reward_runs
 
 CONTROLS = {"zero reward": "reward scale 0", "imitation alone": "teacher successes"}
 """What the published curves call them."""
@@ -25,7 +25,7 @@ def missing_controls(rows: Iterable[Mapping[str, str]]) -> set[tuple[str, str, s
     return {
         (row["task"], row["seed"], name)
         for row in published
-        if not row["overrides"] and row["task"] in CONTROLLED_TASKS
+        if not row["overrides"] and row["task"] in HARD_TASKS
         for name in CONTROLS
     } - found
 
@@ -45,7 +45,7 @@ def test_a_claim_without_its_control_would_be_found() -> None:
 
 def test_the_sweep_trains_every_control_with_the_claims_own_seeds() -> None:
     names = {name for name, _ in reward_runs()}
-    for task in CONTROLLED_TASKS:
+    for task in HARD_TASKS:
         for seed in SEEDS:
             for variant in ("as_it_is", "zero_reward", "own_successes"):
                 assert f"{task}/equi-rsac/{variant}/seed-{seed}" in names

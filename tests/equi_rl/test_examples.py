@@ -193,9 +193,7 @@ def test_an_agent_with_the_gru_learns_and_remembers(gru):
 
 
 def test_a_memory_of_another_kind_cannot_take_a_name(gru):
-    class Impostor(gru.Gru):
-        name = "lstm"
-
+    impostor = type("Impostor", (gru.Gru,), {"name": "lstm"})
     with pytest.raises(ValueError, match="memory 'lstm' is already Lstm"):
-        register_memory(Impostor())
+        register_memory(impostor())
     assert dense.memory_named("lstm").blocks == 4

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,8 @@ class EpisodeReplayBuffer(Generic[StoredEpisode]):
             if _index(path) >= n_added:
                 path.unlink()
                 continue
-            self._insert(read_episode(path), path)
+            # A folder is given for episodes of the robot's tasks only.
+            self._insert(cast("StoredEpisode", read_episode(path)), path)
         self._n_added = n_added
 
     def take_evicted(self) -> list[Path]:
@@ -128,7 +129,7 @@ class EpisodeReplayBuffer(Generic[StoredEpisode]):
                 are any; the rest is drawn from everything.
             recent_episodes: how many of them are the newest.
         """
-        everything: Sequence[StoredEpisode] = [*self._demonstrations, *self._others]
+        everything = self._demonstrations + self._others
         if not everything:
             raise ReplayError(
                 "the replay buffer is empty; add demonstrations or collect episodes first"

@@ -151,7 +151,8 @@ def _tied_bias(layer: str, bias: FloatArray, group: _Group) -> FloatArray:
     by_field = bias.reshape(-1, group.order).astype(np.float64)
     if np.abs(by_field - by_field[:, :1]).max() > MAX_TIE_ERROR * max(1.0, np.abs(bias).max()):
         raise TiedWeightsError(f"layer {layer}: its bias is not constant over a field")
-    return by_field.mean(axis=1).astype(np.float32)
+    mean: FloatArray = by_field.mean(axis=1).astype(np.float32)
+    return mean
 
 
 def _untied_weight(layer: str, tied: FloatArray, group: _Group) -> FloatArray:
