@@ -34,6 +34,7 @@ setup(
         "scipy",
         "tensorboard",
         "torch",
+        "typing-extensions",
         "tyro",
     ],
     extras_require={"test": ["pytest"], "cluster": ["ray", "submitit"]},

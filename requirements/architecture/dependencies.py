@@ -60,6 +60,7 @@ LIBRARIES = {
     "scipy": Library("python3-scipy", "scipy"),
     "submitit": Library(NO_KEY, "submitit"),
     "torch": Library("python3-torch", "torch"),
+    "typing_extensions": Library("python3-typing-extensions", "typing-extensions"),
     "tyro": Library(NO_KEY, "tyro"),
     "yaml": Library("python3-yaml", "pyyaml"),
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class EpisodeReplayBuffer(Generic[StoredEpisode]):
                 path.unlink()
                 continue
             # A folder is given for episodes of the robot's tasks only.
-            self._insert(cast("StoredEpisode", read_episode(path)), path)
+            self._insert(read_episode(path), path)  # type: ignore[arg-type]
         self._n_added = n_added
 
     def take_evicted(self) -> list[Path]:
