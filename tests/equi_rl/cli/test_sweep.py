@@ -17,9 +17,9 @@ from equi_rl.cli import sweep
 from equi_rl.cli.sweep import main
 from equi_rl.results.carflag_experiments import carflag_sweep
 from equi_rl.sweep.executor import LocalExecutor
-from equi_rl.sweep.job import Job
+from equi_rl.sweep.job import ATTEMPTS_FILE, Job
 from equi_rl.sweep.runner import Sweep
-from equi_rl.sweep.table import write_jobs
+from equi_rl.sweep.table import view, write_jobs
 from equi_rl.training.run_folder import RunFolder
 
 
@@ -152,6 +152,15 @@ def test_status_tells_how_far_a_sweep_is_from_its_folder_alone(tmp_path, capsys)
     assert rows[0]["share"] == 1.0
     assert rows[0]["steps_per_s"] > 0
     assert "1 finished, 1 running, 1 waiting" in capsys.readouterr().out
+
+
+def test_a_job_that_was_ended_before_it_had_written_anything_has_stopped(tmp_path):
+    job = tiny_job(0)
+    assert view(job, tmp_path).state == "waiting"
+    attempts = tmp_path / job.name / ATTEMPTS_FILE
+    attempts.parent.mkdir(parents=True)
+    attempts.write_text(json.dumps({"machine": "node", "pid": 1}) + "\n")
+    assert view(job, tmp_path).state == "stopped"
 
 
 def test_status_of_a_folder_without_a_sweep_says_so(tmp_path, capsys):

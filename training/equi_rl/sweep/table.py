@@ -55,7 +55,8 @@ def view(job: Job, folder: Path) -> JobView:
     status = run.read_status()
     attempts = job.attempts(folder)
     owner = FolderLease(run.path).alive_owner()
-    state = "stopped" if (run.path / "config.json").exists() else "waiting"
+    # One that was ended before it had written its settings was started all the same.
+    state = "stopped" if attempts or (run.path / "config.json").exists() else "waiting"
     if run.is_finished:
         state = "finished"
     elif owner is not None:
