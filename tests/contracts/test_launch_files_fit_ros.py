@@ -93,6 +93,7 @@ ROS = {
             "event_handler", keywords=ACTION, attributes={"event_handler"}
         ),
         "SetEnvironmentVariable": symbol("name", "value", keywords=ACTION),
+        "TimerAction": symbol(keywords=ACTION | {"period", "actions", "cancel_on_shutdown"}),
     },
     "launch.conditions": {
         "IfCondition": symbol("predicate_expression"),
