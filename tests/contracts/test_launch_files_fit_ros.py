@@ -10,6 +10,7 @@ installed here. What follows it visits the launch files without starting a proce
 from __future__ import annotations
 
 import ast
+import os
 import importlib
 import inspect
 import tempfile
@@ -389,7 +390,9 @@ def test_all_nodes_are_in_the_namespace_of_the_argument(
     assert set(found.values()) == {namespace}
 
 
-def test_episodes_bring_the_evaluator_and_view_brings_rviz(model):
+def test_episodes_bring_the_evaluator_and_view_brings_rviz(model, tmp_path, monkeypatch):
+    (tmp_path / "rviz2").touch(mode=0o755)  # where ROS is not installed there is none
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     names = started("sim2real.launch.py", model=model, episodes="2", view="true", record="true")
     assert names[-2:] == ["equi_evaluation/evaluate", "rviz2"]
 
