@@ -10,9 +10,9 @@ installed here. What follows it visits the launch files without starting a proce
 from __future__ import annotations
 
 import ast
-import os
 import importlib
 import inspect
+import os
 import tempfile
 from collections.abc import Set
 from dataclasses import dataclass
