@@ -15,6 +15,7 @@ import torch
 from equi_core.statistics import SuccessRate
 from equi_rl.agents.learner import DivergedError, require_finite
 from equi_rl.data.episode import Episode
+from equi_rl.envs.privileged_state import StateFrame
 from equi_rl.nets.checkpoint import load_checkpoint
 from equi_rl.training import checkpoints
 from equi_rl.training.checkpoints import RunCheckpoints
@@ -482,13 +483,21 @@ def test_a_killed_run_of_the_preset_reward_ends_like_one_that_was_not(tmp_path, 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("preset", list(Preset))
 def test_every_agent_and_preset_is_a_valid_run(agent, preset):
-    if preset is Preset.REWARD and not AGENTS[agent].can_share_encoder:
-        with pytest.raises(
-            RobotConfigError, match=r"agent is '.*'; .* whose critic sees no images"
-        ):
-            robot_run("block_pushing", preset, agent=agent)
-        return
     assert robot_run("block_pushing", preset, agent=agent).to_mapping()["agent"] == agent
+
+
+@pytest.mark.parametrize(
+    ("agent", "frame"),
+    [
+        ("equi-rsac", StateFrame.SCENE),
+        ("equi-cnn-rsac", StateFrame.SCENE),
+        ("equi-critic-rsac", StateFrame.SCENE),
+        ("equi-actor-rsac", StateFrame.BASE),
+        ("rsac", StateFrame.BASE),
+    ],
+)
+def test_a_critic_of_states_has_the_symmetry_that_the_agent_is_named_after(agent, frame):
+    assert robot_run("block_pushing", Preset.REWARD, agent=agent).critic_state_frame is frame
 
 
 def test_metrics_and_weights_that_are_not_finite_stop_the_run():

@@ -67,11 +67,9 @@ class ProgressDisplay:
 
     def _show(self, now: Status) -> None:
         counted = now.counted or self._counted
-        rates = (
-            ""
-            if math.isnan(now.success)
-            else f"success {now.success:.2f}, {now.steps_per_s:,.0f} steps/s"
-        )
+        shown = [] if math.isnan(now.success) else [f"success {now.success:.2f}"]
+        shown += [f"{now.steps_per_s:,.0f} steps/s"] if now.steps_per_s else []
+        rates = ", ".join(shown)
         self._progress.update(
             self._task, completed=now.done, total=now.total, counted=counted, rates=rates
         )
