@@ -83,6 +83,20 @@ def test_a_run_that_was_killed_ends_like_one_that_was_not(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_run_learns_with_one_thread_whatever_the_caller_has_set(tmp_path):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        threads: set[int] = set()
+        RobotTrainer(a_tiny_run(rounds=1), tmp_path).train(
+            report=lambda *_: threads.add(torch.get_num_threads())
+        )
+    finally:
+        torch.set_num_threads(before)
+    assert threads == {1}
+
+
+@pytest.mark.slow
 def test_a_finished_run_goes_on_with_more_rounds(tmp_path):
     assert RobotTrainer(a_tiny_run(rounds=2), tmp_path).train()["rounds"] == 2
     extended = RobotTrainer(a_tiny_run(rounds=3), tmp_path)

@@ -201,11 +201,8 @@ def train(
         resume: continue the run in the folder.
         report: called with progress and metrics as the run goes on.
     """
-    import torch
-
     from equi_rl.training.trainer import RobotTrainer
 
-    torch.set_num_threads(1)  # the bits of a run depend on it
     summary = RobotTrainer(run, Path(folder)).train(resume=resume, report=report)
     return TrainingResult(Path(folder), summary)
 

@@ -6,12 +6,13 @@ temperature and target. Measured for the preset `paper` (an image encoder each f
 and with one that they share (`--sac.encoder both`), on the reference's batch of 32 episodes x 50
 steps and on 32 episodes as long as expert demonstrations. All alternate in one process; numbers are
 medians. With `--device cuda` the same on a GPU; the last line then says all that is worth sending
-to somebody.
+to somebody. With `--beside 2` two other processes compute meanwhile, as on a shared machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
 
@@ -24,6 +25,7 @@ from rich.table import Table
 from equi_rl.agents.sac import SacUpdate
 from equi_rl.agents.sac_settings import Encoder
 from equi_rl.agents.stage_timer import StageTimer
+from equi_rl.bench.neighbours import busy_neighbours
 from equi_rl.bench.update import DEMO_LENGTHS, FULL_LENGTHS
 from equi_rl.data.collate import collate
 from equi_rl.data.device import (
@@ -105,9 +107,14 @@ def run(options: list[str]) -> dict[str, object]:
     parser.add_argument("--repeats", type=int, default=5, help="timed steps of each kind")
     parser.add_argument("--threads", type=int, default=0, help="threads of torch; 0: all cores")
     parser.add_argument(
+        "--beside", type=int, default=0, help="other processes that compute meanwhile"
+    )
+    parser.add_argument(
         "--device", default="cpu", choices=[item.value for item in Device], help="where it learns"
     )
     parsed = parser.parse_args(options)
+    if parsed.beside < 0:
+        parser.error(f"--beside is {parsed.beside}; give 0 or more processes")
     try:
         device = choose_device(parsed.device)
     except DeviceError as error:
@@ -133,7 +140,10 @@ def run(options: list[str]) -> dict[str, object]:
             step()
         step.seconds.clear()
         step.timer.seconds.clear()
-    with Progress(transient=True, console=Console(stderr=True)) as progress:
+    with (
+        busy_neighbours(parsed.beside),
+        Progress(transient=True, console=Console(stderr=True)) as progress,
+    ):
         for _ in progress.track(range(parsed.repeats), description="steps"):
             for step in steps.values():
                 step()
@@ -154,6 +164,8 @@ def run(options: list[str]) -> dict[str, object]:
         "torch": torch.__version__,
         "convolution_dtype": str(full.update.networks.dtype).removeprefix("torch."),
         "threads": torch.get_num_threads(),
+        "waiting_threads": os.environ.get("OMP_WAIT_POLICY", "").lower(),
+        "beside": parsed.beside,
         "repeats": parsed.repeats,
     }
 

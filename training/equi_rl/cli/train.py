@@ -122,12 +122,9 @@ class RobotCommand:
 
     def execute(self, console: Console) -> dict[str, Any]:
         """Train to the end with a progress display."""
-        import torch
-
         from equi_rl.training.trainer import RobotTrainer
 
         self.players.require_reachable()  # before the folder is made
-        torch.set_num_threads(1)  # the other cores play, and the bits depend on it
         trainer = RobotTrainer(self.run, self.folder, self.players, choose_device(self.device))
         budget = self.run.environment_steps
         counted = "steps" if budget else "rounds"

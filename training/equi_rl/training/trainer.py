@@ -96,6 +96,7 @@ class RobotTrainer:
         from torch.utils.tensorboard import SummaryWriter
 
         keep_freed_memory()
+        torch.set_num_threads(1)  # the other cores play, and the bits of a run depend on it
         with self.folder.claim(
             self.run.to_mapping(), resume=resume, data_format=EPISODE_FORMAT, budgets=BUDGETS
         ):
