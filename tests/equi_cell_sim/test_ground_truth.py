@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -105,3 +108,35 @@ def test_the_expert_behind_the_interface_acts_with_explicit_memory():
     assert first.action.shape == (5,)
     assert np.abs(first.action).max() <= 1.0
     truth.close()
+
+
+def test_the_simulated_cell_draws_referees_and_solves_a_task_of_a_plug_in(repository_root):
+    # In a process of its own, as a node of the cell: others see the shipped tasks only.
+    code = """
+import dataclasses
+import numpy as np
+from equi_cell_sim.expert_policy import ExpertPolicy
+from equi_cell_sim.ground_truth import GroundTruth
+from equi_cell_sim.scene_data import scene_request
+from equi_core.contract import PolicyContract
+from equi_rl.sim.scene import WorldState
+
+truth = GroundTruth("loose_lid")
+scene = truth.scene(1)
+truth.begin(scene)
+print(truth.outcome(WorldState(scene, False, False, None)).success, end=" ")
+index = next(i for i, item in enumerate(scene.objects) if item.movable)
+lids = list(scene.objects)
+lids[index] = dataclasses.replace(lids[index], position_m=(*lids[index].position_m[:2], 0.12))
+held = dataclasses.replace(scene, objects=tuple(lids))
+print(truth.outcome(WorldState(held, True, False, index)).success, end=" ")
+print(len(scene_request(scene)["objects"]), end=" ")
+state = WorldState(scene, False, False, None)
+expert = ExpertPolicy(PolicyContract(task="loose_lid"), lambda: state)
+step = expert.step(np.zeros((2, 84, 84), np.float32), expert.initial_state())
+print(abs(step.action).max() > 0)
+"""
+    path = os.pathsep.join([str(repository_root / "training" / "examples"), *sys.path])
+    env = {**os.environ, "PYTHONPATH": path, "EQUI_PLUGINS": "loose_lid"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout.split("\n")[0] == "False True 2 True", done.stderr

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from equi_core.locations.tasks import SHIPPED_TASKS
 from equi_rl.envs.registry import (
     ENV_IDS,
-    SHIPPED_TASKS,
     TASKS,
     load_plugins,
     make_env,

@@ -11,26 +11,23 @@ variable EQUI_PLUGINS (names of modules, separated by commas), or by the entry p
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 import gymnasium
 
+from equi_core.locations.tasks import PLUGINS_VARIABLE, PluginError, plugin_modules
+
 if TYPE_CHECKING:
     from equi_rl.envs.base import HiddenPropertyEnv
 
-PLUGINS_VARIABLE = "EQUI_PLUGINS"
-_PLUGINS_GROUP = "equi.plugins"
 _ENTRY_POINTS = {
     "block_picking": "equi_rl.envs.picking:BlockPicking",
     "block_pulling": "equi_rl.envs.pulling:BlockPulling",
     "block_pushing": "equi_rl.envs.pushing:BlockPushing",
     "drawer_opening": "equi_rl.envs.drawer_opening:DrawerOpening",
 }
-SHIPPED_TASKS: tuple[str, ...] = tuple(_ENTRY_POINTS)
-"""The tasks of this package, which the results are about."""
 _GRID_WORLDS = {
     "equi/CarFlag1D-v0": "equi_rl.carflag.env:CarFlag1DEnv",
     "equi/CarFlag2D-v0": "equi_rl.carflag.env:CarFlag2DEnv",
@@ -38,10 +35,6 @@ _GRID_WORLDS = {
     "equi/MaskedPendulum-v0": "equi_rl.recurrent_sac.worlds:masked_pendulum",
 }
 """Named, not imported: nothing below the commands and results knows CarFlag."""
-
-
-class PluginError(ImportError):
-    """A plug-in that EQUI_PLUGINS names and that cannot be imported; says why."""
 
 
 class _Tasks(Sequence[str]):
@@ -116,13 +109,8 @@ def make_env(task: str, **options: Any) -> HiddenPropertyEnv:
 
 def load_plugins() -> None:
     """Import the modules that EQUI_PLUGINS and installed packages name."""
-    named = [name.strip() for name in os.environ.get(PLUGINS_VARIABLE, "").split(",")]
-    installed = [entry.value for entry in metadata.entry_points(group=_PLUGINS_GROUP)]
-    for name in filter(None, [*named, *installed]):
+    for name in plugin_modules():
         try:
             import_module(name)
         except ImportError as error:
-            raise PluginError(
-                f"plug-in '{name}' of {PLUGINS_VARIABLE} cannot be imported ({error}); its folder"
-                " must be on PYTHONPATH, or its package installed"
-            ) from error
+            raise PluginError(name, error) from error

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from equi_core.locations.tasks import known_tasks
 from equi_core.scene_seeds import TEST_SEED
 
 BOOLEAN = ("true", "false")
-TASKS = ("block_picking", "block_pulling", "block_pushing", "drawer_opening")
 
 
 class ArgumentError(ValueError):
@@ -42,7 +42,12 @@ MODEL = Argument(
 )
 NAMESPACE = Argument("namespace", "", "ROS namespace of every node of this cell")
 FRAME_PREFIX = Argument("frame_prefix", "", "in front of every frame name, such as 'left_'")
-TASK = Argument("task", "block_picking", "task of the policy", TASKS)
+TASK = Argument(
+    "task",
+    "block_picking",
+    "task of the policy; one of your own if EQUI_PLUGINS names its module",
+    known_tasks(),
+)
 SEED = Argument(
     "seed", str(TEST_SEED), "of the first scene; by default one that no policy was trained on"
 )

@@ -25,11 +25,11 @@ from rich.console import Console
 
 from equi_core.files.plain_data import PlainDataError, read_json
 from equi_core.locations.find import NotFoundError, find_model
+from equi_core.locations.tasks import PluginError, known_tasks
 from equi_core.scene_seeds import TEST_SEED
 from equi_evaluation.results import load_results
 from equi_ros.node_process import LAUNCH_PID
 
-_TASKS = ("block_picking", "block_pulling", "block_pushing", "drawer_opening")
 _END_TIMEOUT_S = 25.0
 _TELLING_EPISODES = 2
 # Domains whose ports lie above Linux's range for outgoing connections, where no shell, robot or
@@ -204,7 +204,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Run a few episodes of a task in the simulated cell, with video and report.",
         epilog="Example: ros2 run equi_evaluation demo --task block_picking --episodes 2",
     )
-    parser.add_argument("--task", default="block_picking", choices=_TASKS)
+    try:
+        tasks = known_tasks()
+    except PluginError as error:
+        parser.error(str(error))
+    parser.add_argument(
+        "--task",
+        default="block_picking",
+        choices=tasks,
+        help="one of your own if EQUI_PLUGINS names its module",
+    )
     parser.add_argument("--episodes", type=int, default=2, help="number of episodes to run")
     parser.add_argument(
         "--seed",
