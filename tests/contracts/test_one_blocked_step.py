@@ -22,7 +22,9 @@ from equi_core.geometry import top_down_pose
 from equi_core.motion.blocked_step import BlockedStep, blocked_step
 from equi_core.motion.ur5_kinematics import HOME_RAD, inverse_near
 from equi_rl.sim import world as world_module
+from equi_rl.sim.physics_config import PhysicsConfig
 from equi_rl.sim.scene import ObjectKind, Scene, SceneObject
+from equi_rl.sim.stiff_arm import StiffArm
 from equi_rl.sim.world import World
 
 PERIOD_S = 0.008
@@ -57,10 +59,14 @@ def streamer_at(pose: np.ndarray) -> Streamer:
     return Streamer(reading, ServoConfig(LinkConfig("127.0.0.2")), PERIOD_S)
 
 
+@pytest.mark.parametrize("stiff_arm", [None, StiffArm()])
 @pytest.mark.parametrize("block_yaw_rad", [0.0, 0.6])
 @pytest.mark.parametrize("step_m", [(0.05, 0.0, 0.0), (0.04, 0.03, 0.0)])
 def test_a_blocked_step_ends_at_the_same_pose_in_the_world_and_on_the_robot(
-    monkeypatch: pytest.MonkeyPatch, block_yaw_rad: float, step_m: tuple[float, float, float]
+    monkeypatch: pytest.MonkeyPatch,
+    block_yaw_rad: float,
+    step_m: tuple[float, float, float],
+    stiff_arm: StiffArm | None,
 ) -> None:
     asked: list[tuple[Any, ...]] = []
 
@@ -69,7 +75,7 @@ def test_a_blocked_step_ends_at_the_same_pose_in_the_world_and_on_the_robot(
         return blocked_step(*arguments)
 
     monkeypatch.setattr(world_module, "blocked_step", noted)
-    world = World()
+    world = World(PhysicsConfig(stiff_arm=stiff_arm))
     try:
         world.reset(
             Scene(
@@ -86,12 +92,13 @@ def test_a_blocked_step_ends_at_the_same_pose_in_the_world_and_on_the_robot(
     finally:
         world.close()
 
-    ((start, end, measured_m, measured_yaw_rad),) = asked
+    # Asked again while the arm still presses.
+    start, end, measured_m, measured_yaw_rad, back_off_m = asked[-1]
     robot = streamer_at(start)
     robot.set_target(end)
     measured = top_down_pose(measured_m, measured_yaw_rad)
     robot.restart_at(measured)
-    robot.yield_to_contact(measured)
+    robot.yield_to_contact(measured, back_off_m)
     for _ in range(1000):
         if robot.finished:
             break

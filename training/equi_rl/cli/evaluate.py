@@ -29,6 +29,7 @@ from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.device import Device, DeviceError, choose_device
 from equi_rl.envs import make_env
+from equi_rl.envs.arm_options import arm_options
 from equi_rl.envs.randomisation import DomainRandomisation
 from equi_rl.experts import ExpertConfig
 from equi_rl.export.exporter import ExportError, load_policy
@@ -62,6 +63,8 @@ class EvaluateCommand:
     """Seed of the first scene; the others follow."""
     randomised: bool = False
     """Vary sizes, masses, friction, calibration and depth from scene to scene."""
+    stiff_arm: bool = False
+    """An arm as stiff as a real one: its steps end at a noticed contact, and are as slow."""
     out: Path | None = None
     """Folder for evaluation.json and videos; without it, nothing is written."""
     videos: Annotated[int, tyro.conf.arg(aliases=["--films"])] = 2
@@ -85,7 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         contract, digest, policy = load_policy(command.policy)
         outcomes = play_all(command, contract, policy, console)
         result = Evaluation(
-            contract.task, digest, command.seed, command.randomised, tuple(outcomes)
+            contract.task,
+            digest,
+            command.seed,
+            command.randomised,
+            tuple(outcomes),
+            stiff_arm=command.stiff_arm,
         )
         if command.out is not None:
             result.save(command.out)
@@ -128,7 +136,7 @@ def play_all(
         contract.task,
         ExpertConfig(),
         DomainRandomisation() if command.randomised else None,
-        env_options=(("contract", contract),),
+        env_options=(("contract", contract), *arm_options(stiff=command.stiff_arm)),
         randomise_every=1,
     )
     seeds = range(command.seed, command.seed + command.episodes)
@@ -165,7 +173,12 @@ def _write_videos(
         reverse=True,
     )
     randomisation = DomainRandomisation() if command.randomised else None
-    env = make_env(contract.task, contract=contract, randomisation=randomisation)
+    env = make_env(
+        contract.task,
+        contract=contract,
+        randomisation=randomisation,
+        **dict(arm_options(stiff=command.stiff_arm)),
+    )
     try:
         for name, chosen in (("success", successes), ("failure", failures)):
             for index, outcome in enumerate(chosen[: command.videos]):
@@ -177,6 +190,7 @@ def _write_videos(
 
 def _print(result: Evaluation, command: EvaluateCommand, console: Console) -> None:
     varied = ", varied scenes" if command.randomised else ""
+    varied += ", stiff arm" if command.stiff_arm else ""
     table = Table(
         title=f"{result.task}, scenes {command.seed} to"
         f" {command.seed + command.episodes - 1}{varied}"

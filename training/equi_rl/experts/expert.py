@@ -55,6 +55,8 @@ class ExpertConfig:
     """RANDOM: steps straight up before changing; None takes the task's own number."""
     failed_attempts: int = 1
     """NEAREST: visible failures after which an object counts as immovable."""
+    stiff_arm: bool = False
+    """For an arm that stands still where it touches something, and does not slide off."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ class TaskPlan:
     reach_m: float
     """A blocked move ended this near to the object was blocked by it."""
     failure: VisibleFailure = VisibleFailure.BLOCKED
+    stiff_skill: Skill | None = None
+    """The same for a stiff arm; None: no different."""
     commits: bool = False
     """Whether the first choice stands until something is learnt. The way behind a block may lead
     nearer to the other one, which must not change the choice."""
@@ -111,7 +115,8 @@ class Expert:
     def __init__(self, task: str, contract: PolicyContract, config: ExpertConfig) -> None:
         if task not in _PLANS:
             raise ValueError(f"no expert for task '{task}'; known: {', '.join(_PLANS)}")
-        self._plan = _PLANS[task]
+        self._plan = plan = _PLANS[task]
+        self._skill = (config.stiff_arm and plan.stiff_skill) or plan.skill
         self._contract = contract
         self._config = config
         self._tries = self._plan.tries if config.tries is None else config.tries
@@ -141,7 +146,7 @@ class Expert:
             closedness = 1.0 if state.scene.objects[0].kind is ObjectKind.DRAWER else 0.0
             goal = Goal((x, y, z + step), state.yaw_rad, closedness)
         else:
-            goal = self._plan.skill(state, memory.target, self._contract)
+            goal = self._skill(state, memory.target, self._contract)
         action = action_towards(state, goal, self._contract)
         memory = dataclasses.replace(
             memory,
@@ -229,6 +234,10 @@ def _open(state: WorldState, index: int, contract: PolicyContract) -> Goal:
     return skills.open_drawer(state, index)
 
 
+def _open_stiffly(state: WorldState, index: int, contract: PolicyContract) -> Goal:
+    return skills.open_drawer(state, index, stiff_arm=True)
+
+
 # How long the immovable object is tried, and how many steps straight up follow, as in the reference
 # demonstrations that the tasks come from.
 _PLANS: dict[str, TaskPlan] = {
@@ -238,7 +247,12 @@ _PLANS: dict[str, TaskPlan] = {
     "block_pulling": TaskPlan(_pull, tries=11, rises=2, reach_m=0.12),
     "block_pushing": TaskPlan(_push, tries=9, rises=2, reach_m=0.12, commits=True),
     "drawer_opening": TaskPlan(
-        _open, tries=9, rises=2, reach_m=0.08, failure=VisibleFailure.HOOK_BLOCKED
+        _open,
+        tries=9,
+        rises=2,
+        reach_m=0.08,
+        failure=VisibleFailure.HOOK_BLOCKED,
+        stiff_skill=_open_stiffly,
     ),
 }
 

@@ -36,6 +36,10 @@ BEHIND_BAR_M = 0.028
 HOOK_HEIGHT_M = 0.010
 ABOVE_HOOK_M = 0.10
 HOOK_ALIGNED_M = 0.008
+"""Farther than this from their place, closed fingers come down on the handle or its posts."""
+HOOK_CENTRED_M = 0.004
+CLEAR_OF_HANDLE_M = 0.05
+"""Fingertips at this height pass over the handle."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +147,12 @@ def push(
     return _blended(approach, advance, ready, yaw, closedness)
 
 
-def open_drawer(state: WorldState, index: int) -> Goal:
-    """Reach with closed fingers behind the handle bar and pull."""
+def open_drawer(state: WorldState, index: int, *, stiff_arm: bool = False) -> Goal:
+    """Reach with closed fingers behind the handle bar and pull.
+
+    Fingers of an arm that gives way slide off a handle on which they come down; those of a stiff
+    arm stay there. So with a `stiff_arm` they wait above it until they are over the gap.
+    """
     drawer = state.scene.objects[index]
     handle = np.array(handle_position_m(drawer)[:2])
     inwards = np.array(drawer.heading)
@@ -155,7 +163,12 @@ def open_drawer(state: WorldState, index: int) -> Goal:
     above_m = HOOK_HEIGHT_M + ABOVE_HOOK_M
     rotated = _fades(yaw_error_rad, 0.15, 0.45)
     funnel_m = (HOOK_ALIGNED_M, 0.04)
-    approach = _down_a_funnel(tcp, hook, rotated, HOOK_HEIGHT_M, above_m, funnel_m)
+    low_m = HOOK_HEIGHT_M
+    if stiff_arm:
+        away_m = float(np.linalg.norm(hook - tcp[:2]))
+        over_gap = _fades(away_m, HOOK_CENTRED_M, HOOK_ALIGNED_M)
+        low_m = CLEAR_OF_HANDLE_M + over_gap * (HOOK_HEIGHT_M - CLEAR_OF_HANDLE_M)
+    approach = _down_a_funnel(tcp, hook, rotated, low_m, above_m, funnel_m)
     if state.scene.opening > 0.1:
         approach[2] = above_m  # open fingers do not fit behind the bar
     pull = np.array([*(tcp[:2] - inwards * 0.05), HOOK_HEIGHT_M])

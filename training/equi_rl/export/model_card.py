@@ -110,6 +110,7 @@ def _measured(contract: PolicyContract, evaluation: Evaluation | None) -> list[s
             " this checkpoint was selected; the true figure may be lower."
         ]
     varied = ", varied as in training" if evaluation.randomised else ""
+    varied += ", on a stiff arm that stops at contact" if evaluation.stiff_arm else ""
     lines = [
         f"Success in simulation over {evaluation.overall.episodes} scenes that no run trains or"
         f" selects on (seeds from {evaluation.first_seed}{varied}), deterministic policy:",

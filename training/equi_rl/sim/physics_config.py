@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from equi_rl.sim.motion import MotionLimits
+from equi_rl.sim.stiff_arm import StiffArm
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,18 @@ class PhysicsConfig:
     gripper_steps: int = 144
     """Most physics steps that one gripper command may take."""
     motion: MotionLimits = field(default_factory=MotionLimits)
+    stiff_arm: StiffArm | None = None
+    """An arm that notices contact as the robot does; None: one that gives way."""
 
     @property
     def step_s(self) -> float:
         """Duration of one physics step [s]."""
         return 1.0 / self.rate_hz
+
+    @property
+    def tick_s(self) -> float:
+        """Between two joint targets [s]."""
+        return self.steps_per_command * self.step_s
 
 
 @dataclass

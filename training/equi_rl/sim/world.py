@@ -8,6 +8,7 @@ give the same bits.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Sequence
@@ -18,18 +19,24 @@ from numpy.typing import NDArray
 from equi_core.contract import ImageSpec
 from equi_core.geometry import yaw_of
 from equi_core.motion import ur5_kinematics as kinematics
-from equi_core.motion.blocked_step import blocked_step
+from equi_core.motion.blocked_step import (
+    BACK_OFF_M,
+    MOST_BACK_OFF_M,
+    RELIEF_STEP_M,
+    blocked_step,
+)
 from equi_core.observation.image import pixel_centres_m
 from equi_rl.sim.arm import Arm, joints_for_pose, tcp_pose_of
 from equi_rl.sim.bullet import BulletClient, new_client, pybullet
 from equi_rl.sim.errors import SimError
 from equi_rl.sim.gripper import LEFT_FINGER, RIGHT_FINGER, Gripper
-from equi_rl.sim.motion import trapezoid_fractions
+from equi_rl.sim.motion import MotionLimits, trapezoid_fractions
 from equi_rl.sim.objects import SimObject
 from equi_rl.sim.physics_config import PhysicsConfig, TimeSplit
 from equi_rl.sim.raycast import ShapeTable, cast_heights
 from equi_rl.sim.robot_model import TCP_FROM_TOOL0_M, description_path, robot_model
 from equi_rl.sim.scene import Scene, WorldState
+from equi_rl.sim.stiff_arm import ContactSense
 
 FloatArray = NDArray[np.float64]
 
@@ -39,6 +46,8 @@ TABLE_FRICTION = 1.0
 # Joint errors below this move the TCP by less than the distance at which resistance is felt, so
 # the exact distance need not be computed.
 _FREE_LAG_RAD = 1e-3
+# The same for a stiff arm, in newtons: a few.
+_UNFELT_LAG_RAD = 1e-4
 GRAVITY_M_S2 = 9.81
 
 TOUCHING_M = 0.0005
@@ -61,6 +70,7 @@ class World:
         self._robot_id = -1
         self._iterations = 0
         self._unfinished_steps = 0
+        self._sense: ContactSense | None = None
         self.arm: Arm
         self.gripper: Gripper
         self.reset(Scene(objects=()))
@@ -105,6 +115,8 @@ class World:
         self._blocked = False
         self._unfinished_steps = 0
         self._iterations = self.config.free_solver_iterations
+        stiff = self.config.stiff_arm
+        self._sense = None if stiff is None else ContactSense(stiff, self.config.tick_s)
         self._command_from(joints)
 
     def get_state(self) -> WorldState:
@@ -168,16 +180,16 @@ class World:
         target = np.array([*position_m, yaw_rad], dtype=np.float64)
         start = self._commanded_pose
         began = time.perf_counter()
+        tick_s = config.tick_s
         fractions = trapezoid_fractions(
             float(np.linalg.norm(target[:3] - start[:3])),
             float(target[3] - start[3]),
-            config.motion,
-            config.steps_per_command * config.step_s,
+            self._motion_limits(start, target),
+            tick_s,
         )
         path = kinematics.straight_path(
             self._commanded_rad, start, target, fractions, TCP_FROM_TOOL0_M
         )
-        tick_s = config.steps_per_command * config.step_s
         steps = np.diff(path, axis=0, prepend=self._commanded_rad[None])
         speeds = steps / tick_s
         # The motors add the streamed speed to their pull towards the target, so a target that
@@ -186,12 +198,20 @@ class World:
         self.spent.kinematics_s += time.perf_counter() - began
         self.solve_finely(self.gripper.holding)
         left_out = min(len(path), round(unfinished_s / tick_s))
+        if self._sense is not None:
+            self._sense.begin_step(self._displacement_m(self._commanded_rad))
         for tick, (joints, speed) in enumerate(
             zip(targets[: len(path) - left_out].tolist(), speeds.tolist(), strict=False)
         ):
             self.arm.stream(joints, speed)
             self._advance(config.steps_per_command)
-            if tick % 2 == 1:
+            if self._sense is not None:
+                displacement_m = self._displacement_m(path[tick])
+                if self._sense.touches(displacement_m):
+                    return self._stop_on_path(target)
+                lag_m = float(np.linalg.norm(displacement_m))
+                self.solve_finely(self.gripper.holding or lag_m > config.resisted_lag_m)
+            elif tick % 2 == 1:
                 lag_m = self._lag_m(path[tick])
                 if lag_m > config.blocked_lag_m:
                     return self._stop_on_path(target)
@@ -201,7 +221,7 @@ class World:
         self.arm.set_joint_targets(path[-1].tolist())
         if left_out == 0:
             self._settle_arm(path[-1])
-        if left_out == 0 and self._lag_m(path[-1]) > config.arrived_m:
+        if left_out == 0 and self._is_kept_from(path[-1]):
             return self._stop_on_path(target)
         self._unfinished_steps = left_out * config.steps_per_command
         self._commanded_rad, self._commanded_pose = path[-1], target
@@ -215,7 +235,7 @@ class World:
         if self.gripper.settled and not self.gripper.holding:
             return
         ticks = self.config.gripper_steps // self.config.steps_per_command
-        tick_s = self.config.steps_per_command * self.config.step_s
+        tick_s = self.config.tick_s
         for _ in range(ticks):
             self.gripper.update(tick_s)
             if self.gripper.settled:
@@ -301,18 +321,24 @@ class World:
 
     def _stop_on_path(self, target: FloatArray) -> bool:
         """Give up a blocked move: hold the point of the straight path that was reached."""
-        start = self._commanded_pose
+        start, start_rad = self._commanded_pose, self._commanded_rad
         pose = tcp_pose_of(self.arm.measured()[0])
-        blocked = blocked_step(start, target, pose[:3, 3], float(yaw_of(pose)))
-        joints = kinematics.straight_path(
-            self._commanded_rad, start, target, [blocked.fraction], TCP_FROM_TOOL0_M
-        )[0]
-        held = blocked.pose
-        if blocked.leaning:
-            joints = kinematics.straight_path(joints, held, held, [1.0], TCP_FROM_TOOL0_M)[0]
-        self.arm.set_joint_targets(joints.tolist())
-        self._commanded_rad, self._commanded_pose = joints, held
-        self._settle_arm(joints)
+        back_off_m = BACK_OFF_M
+        while True:
+            blocked = blocked_step(start, target, pose[:3, 3], float(yaw_of(pose)), back_off_m)
+            joints = kinematics.straight_path(
+                start_rad, start, target, [blocked.fraction], TCP_FROM_TOOL0_M
+            )[0]
+            held = blocked.pose
+            if blocked.leaning:
+                joints = kinematics.straight_path(joints, held, held, [1.0], TCP_FROM_TOOL0_M)[0]
+            self.arm.set_joint_targets(joints.tolist())
+            self._commanded_rad, self._commanded_pose = joints, held
+            self._settle_arm(joints)
+            released = self._sense is None or not self._sense.presses(self._displacement_m(joints))
+            if released or back_off_m >= MOST_BACK_OFF_M:
+                break
+            back_off_m += RELIEF_STEP_M
         self._blocked = True
         return False
 
@@ -330,6 +356,27 @@ class World:
             return 0.0
         measured, _ = self.arm.measured()
         return float(np.linalg.norm(tcp_pose_of(measured)[:3, 3] - tcp_pose_of(joints_rad)[:3, 3]))
+
+    def _displacement_m(self, joints_rad: FloatArray) -> FloatArray:
+        """How far (3,) the TCP is from where a stiff arm would have it."""
+        if self.arm.largest_error_rad(joints_rad) < _UNFELT_LAG_RAD:
+            return np.zeros(3)
+        reached: FloatArray = tcp_pose_of(self.arm.measured()[0])[:3, 3]
+        return reached - tcp_pose_of(joints_rad)[:3, 3]
+
+    def _is_kept_from(self, joints_rad: FloatArray) -> bool:
+        """Whether something keeps the arm, at rest, from where it should be."""
+        if self._sense is not None:
+            return self._sense.blocks(self._displacement_m(joints_rad))
+        return self._lag_m(joints_rad) > self.config.arrived_m
+
+    def _motion_limits(self, start: FloatArray, target: FloatArray) -> MotionLimits:
+        """Speeds of a move; a stiff arm is slow where it may meet something."""
+        stiff = self.config.stiff_arm
+        if stiff is None:
+            return self.config.motion
+        speed_m_s = stiff.limits.speed_of_step(start[:3], target[:3])
+        return dataclasses.replace(self.config.motion, speed_m_s=speed_m_s)
 
     def _held_object(self) -> int | None:
         if not self.gripper.holding:

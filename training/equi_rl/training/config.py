@@ -19,6 +19,7 @@ from equi_rl.agents.imitation import ImitationSettings
 from equi_rl.agents.sac_settings import Encoder, SacSettings
 from equi_rl.data.collate import Augmentation, PixelAugmentation
 from equi_rl.envs import TASKS
+from equi_rl.envs.arm_options import arm_options
 from equi_rl.envs.privileged_state import StateFrame
 from equi_rl.experts import FirstChoice
 from equi_rl.nets.config import Combination
@@ -104,6 +105,9 @@ class RobotRun:
     randomise: bool = False
     """Domain randomisation: sizes, masses, friction, calibration and depth vary in every second
     episode."""
+    stiff_arm: bool = False
+    """An arm as stiff as a real one, whose step ends at a noticed contact, by the law of the
+    robot's driver and at its speeds; False: one that gives way by some millimetres."""
     continues: str = ""
     """Folder of an earlier run of the same task and agent, whose episodes and newest weights this
     one starts from instead of demonstrations; steps, updates and seconds are counted on."""
@@ -301,6 +305,11 @@ class RobotRun:
         cropped = self.kind.pixels is PixelAugmentation.CROP
         image = ImageSpec(size_px=CROP_SIZE_PX) if cropped else ImageSpec()
         return PolicyContract(task=self.task, image=image)
+
+    @property
+    def env_options(self) -> tuple[tuple[str, Any], ...]:
+        """Keyword arguments of the environment that the agent is trained and selected in."""
+        return (("contract", self.contract), *arm_options(stiff=self.stiff_arm))
 
     @property
     def planned_evaluations(self) -> int:

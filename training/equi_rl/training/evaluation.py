@@ -42,6 +42,8 @@ class Evaluation:
     randomised: bool
     """Whether sizes, masses, friction, calibration and depth varied."""
     outcomes: tuple[EpisodeOutcome, ...]
+    stiff_arm: bool = False
+    """Whether the arm was as stiff as a real one (`equi_rl.sim.stiff_arm`)."""
 
     @property
     def overall(self) -> SuccessRate:
@@ -77,6 +79,7 @@ class Evaluation:
             "weights": self.weights,
             "first_seed": self.first_seed,
             "randomised": self.randomised,
+            "stiff_arm": self.stiff_arm,
             "success": _metrics(self.outcomes),
             "splits": {name: _metrics(group) for name, group in self.splits.items()},
             "failures": self.failures,
@@ -97,6 +100,7 @@ class Evaluation:
                 content["first_seed"],
                 content["randomised"],
                 tuple(read_fields(EpisodeOutcome, episode) for episode in content["episodes"]),
+                content.get("stiff_arm", False),  # results of before have no such field
             )
         except (KeyError, TypeError, PlainDataError, FieldError) as error:
             raise EvaluationError(

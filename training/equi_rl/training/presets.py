@@ -56,6 +56,7 @@ PRESETS: Mapping[Preset, dict[str, Any]] = {
     Preset.SHIP: {
         "first_choice": FirstChoice.NEAREST,
         "randomise": True,
+        "stiff_arm": True,
         "demonstrations": 600,
         "episodes_per_round": 10,
         "updates_per_round": 40,

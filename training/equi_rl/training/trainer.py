@@ -120,9 +120,9 @@ class RobotTrainer:
     def _collector_config(self) -> CollectorConfig:
         return CollectorConfig(
             self.run.task,
-            ExpertConfig(first_choice=self.run.first_choice),
+            ExpertConfig(first_choice=self.run.first_choice, stiff_arm=self.run.stiff_arm),
             DomainRandomisation() if self.run.randomise else None,
-            env_options=(("contract", self.run.contract),),
+            env_options=self.run.env_options,
             state_frame=self.run.critic_state_frame,
         )
 

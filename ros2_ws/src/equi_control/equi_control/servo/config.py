@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 
 from equi_control.rtde.config import LinkConfig
 from equi_core.motion.arm_models import arm_model
+from equi_core.motion.contact_law import ContactLimits
 from equi_core.motion.joint_limits import JointLimits
 from equi_core.motion.safety_limits import SafetyLimits
 from equi_core.setting_fields import setting
+
+# Of the law that training's stiff arm obeys too.
+_CONTACT = ContactLimits()
 
 
 @dataclass(frozen=True)
@@ -22,22 +26,22 @@ class ServoConfig:
     """Silence of the controller for this long is a lost connection [s]."""
     driver_silence_s: float = setting(0.5, low=0.05, high=60.0)
     """A driver that has not been heard for longer hangs, and the arm is stopped [s]."""
-    blocked_lag_m: float = setting(0.008, low=0.001, high=0.05)
+    blocked_lag_m: float = setting(_CONTACT.lag_m, low=0.001, high=0.05)
     """Measured TCP behind the controller's own target by this much means contact [m]. Free motion
     lags by up to 4 mm."""
-    contact_force_n: float = setting(25.0, low=1.0, high=200.0)
+    contact_force_n: float = setting(_CONTACT.force_n, low=1.0, high=200.0)
     """Estimated force at the TCP, beyond that at the step's start, that counts as contact [N]."""
-    contact_force_rate_n_s: float = setting(500.0, low=10.0, high=100000.0)
+    contact_force_rate_n_s: float = setting(_CONTACT.force_rate_n_s, low=10.0, high=100000.0)
     """Two thirds of that force count as contact if they grow faster than this [N/s]."""
     contact_deceleration_m_s2: float = setting(10.0, low=0.5, high=20.0)
     """With which the controller brakes the arm on contact [m/s2]; 10 is servoStop's own default."""
-    near_surface_height_m: float = setting(0.15, low=0.0, high=1.0)
+    near_surface_height_m: float = setting(_CONTACT.near_surface_height_m, low=0.0, high=1.0)
     """Steps that end or begin below this height above the table may meet something rigid [m]."""
-    near_surface_speed_m_s: float = setting(0.04, low=0.005, high=0.25)
+    near_surface_speed_m_s: float = setting(_CONTACT.near_surface_speed_m_s, low=0.005, high=0.25)
     """Their speed, unless they lead up [m/s]: a stiff arm must notice contact within a millimetre
     or two, and what is streamed ahead of it (`link.lookahead_s` times this) must not press it to
     a protective stop while this process is not scheduled."""
-    step_speed_m_s: float = setting(0.08, low=0.005, high=0.25)
+    step_speed_m_s: float = setting(_CONTACT.step_speed_m_s, low=0.005, high=0.25)
     """Speed of all other steps [m/s]: contact that nobody expects must not be a protective stop
     either. Only ways longer than a step, as the way home, are faster, above that height."""
     max_tilt_rad: float = setting(0.2, low=0.0, high=0.6)
@@ -51,3 +55,15 @@ class ServoConfig:
     def joint_limits(self) -> JointLimits:
         """What the joints of the configured arm must obey."""
         return JointLimits(arm_model(self.link.robot_model), margin_rad=self.joint_margin_rad)
+
+    @property
+    def contact_limits(self) -> ContactLimits:
+        """What the law of contact needs of these settings."""
+        return ContactLimits(
+            lag_m=self.blocked_lag_m,
+            force_n=self.contact_force_n,
+            force_rate_n_s=self.contact_force_rate_n_s,
+            near_surface_height_m=self.near_surface_height_m,
+            near_surface_speed_m_s=self.near_surface_speed_m_s,
+            step_speed_m_s=self.step_speed_m_s,
+        )

@@ -107,17 +107,12 @@ class Streamer:
 
     def _share_for_contact(self, target: FloatArray) -> float:
         """Share of the speed cap for a way on which the arm may meet something rigid."""
-        config = self._config
-        way = target[:3] - self.commanded[:3]
-        length = float(np.linalg.norm(way))
-        leads_up = way[2] > 0.7 * length
-        low = min(target[2], self.commanded[2]) <= config.near_surface_height_m
-        if low and not leads_up:
-            speed_m_s = config.near_surface_speed_m_s
-        elif length <= math.sqrt(3.0) * self._limits.max_step_m + 1e-6:
-            speed_m_s = config.step_speed_m_s
-        else:
+        contact = self._config.contact_limits
+        length = float(np.linalg.norm(target[:3] - self.commanded[:3]))
+        is_step = length <= math.sqrt(3.0) * self._limits.max_step_m + 1e-6
+        if not is_step and not contact.near_surface(self.commanded[:3], target[:3]):
             return 1.0
+        speed_m_s = contact.speed_of_step(self.commanded[:3], target[:3])
         return min(1.0, speed_m_s / self._limits.max_speed_m_s)
 
     def decelerate(self) -> None:

@@ -13,15 +13,13 @@ from equi_control.rtde.rtde_link import RtdeLink
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.contact import ContactMonitor
 from equi_control.servo.streamer import Streamer
-from equi_core.motion.blocked_step import BACK_OFF_M, MOST_BACK_OFF_M
+from equi_core.motion.blocked_step import BACK_OFF_M, MOST_BACK_OFF_M, RELIEF_STEP_M
 
 # Contact is looked for until this long after the stream has ended.
 _AFTER_STREAM_S = 0.5
 # An arm at rest that is pushed by this many times the contact force follows, up to this far.
 _PUSHED_SHARE = 2.0
 _MOST_GIVEN_WAY_M = 0.01
-# A blocked arm that still presses is taken back in steps of this.
-_RELIEF_STEP_M = 1e-3
 
 
 class ContactYielding:
@@ -107,5 +105,5 @@ class ContactYielding:
             return
         self._monitor.contact(reading)
         if self._monitor.force_n > self._config.contact_force_n / 2:
-            self._relief_m += _RELIEF_STEP_M
+            self._relief_m += RELIEF_STEP_M
             streamer.yield_to_contact(self._pressed_at, self._relief_m)

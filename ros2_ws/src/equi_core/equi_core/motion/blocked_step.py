@@ -22,6 +22,8 @@ BACK_OFF_M = 1e-3
 """A blocked arm is taken back by this along its path, so that nothing stays pressed or wedged."""
 MOST_BACK_OFF_M = 5e-3
 """How far behind the start of the step it may be taken back: the start may be pressed already."""
+RELIEF_STEP_M = 1e-3
+"""A blocked arm that still presses is taken back further, in steps of this."""
 LEANING_M = 1.5e-3
 """A rising arm that is this far beside its path leans on something."""
 
