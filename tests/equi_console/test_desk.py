@@ -38,7 +38,7 @@ def robot(driver_state: int, heard_s: float | None = None) -> RobotView:
 
 
 def fault(number: int = 2, name: str = "PROTECTIVE_STOP") -> SafetyView:
-    return SafetyView(states.FAULT, number, name, ("protective_stop: it",), "look", 1.0, 1.0)
+    return SafetyView(states.FAULT, number, name, ("protective_stop: it",), "look", 1.0, 1.0, 3)
 
 
 @pytest.fixture
@@ -149,12 +149,17 @@ def test_nothing_runs_beside_an_episode(desk: Desk) -> None:
 def test_a_fault_is_reset_only_by_typing_what_is_latched(desk: Desk, cell: Cell) -> None:
     desk.state.robot, desk.state.safety = robot(states.FAULT), fault()
     for typed in ("", "ok", "EMERGENCY_STOP"):
-        answer = desk.press(ANNA, Action.RESET_FAULT, acknowledged=typed)
+        answer = desk.press(ANNA, Action.RESET_FAULT, acknowledged=typed, fault_count=3)
         assert "type PROTECTIVE_STOP" in answer.text
     assert cell.asked == []
-    desk.press(ANNA, Action.RESET_FAULT, acknowledged=" protective_stop ")
+    # A page that still shows the fault before this one.
+    answer = desk.press(ANNA, Action.RESET_FAULT, acknowledged="PROTECTIVE_STOP", fault_count=2)
+    assert "another fault has been latched since" in answer.text
+    assert cell.asked == []
+    desk.press(ANNA, Action.RESET_FAULT, acknowledged=" protective_stop ", fault_count=3)
     assert cell.asked[0][0] is Action.RESET_FAULT
     assert cell.asked[0][1]["who"] == "Anna"
+    assert cell.asked[0][1]["fault_count"] == 3
 
 
 @pytest.mark.parametrize("action", set(Action) - {Action.PAUSE, Action.STOP})

@@ -201,11 +201,17 @@ def test_a_policy_can_drive_the_arm_over_ros_and_a_fault_latches_until_reset(
 
     request = ResetFault.Request(operator_name="test")
     request.acknowledged.value = FaultCode.EMERGENCY_STOP
+    request.fault_count = status.fault_count
     answer = robot.probe.call(ResetFault, "/rtde_driver/reset_fault", request, PATIENCE_S)
     assert not answer.success
     assert "release the button" in answer.message
     status = robot.safety(lambda status: status.fault_count == 2)
     assert status.fault.value == FaultCode.EMERGENCY_STOP
+
+    # What was acknowledged is not what is latched now, although it has the same code.
+    answer = robot.probe.call(ResetFault, "/rtde_driver/reset_fault", request, PATIENCE_S)
+    assert not answer.success
+    assert "fault_count 1 was acknowledged, but 2 is latched" in answer.message
 
 
 @pytest.mark.parametrize(

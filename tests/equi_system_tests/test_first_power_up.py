@@ -102,10 +102,13 @@ class Script:
         status.wait_for_exit(60.0)
         fault = re.search(r"fault:\s+value: (\d+)", status.output)
         number = int(fault[1]) if fault else 0
+        counted = re.search(r"fault_count: (\d+)", status.output)
         if number not in BUSY_COMPUTER or self._resets == MOST_RESETS:
             return False
         self._resets += 1
-        acknowledged = self._type(reset.replace("value: 2", f"value: {number}"))
+        reset = reset.replace("value: 2", f"value: {number}")
+        count = int(counted[1]) if counted else 0
+        acknowledged = self._type(reset.replace("fault_count: 1", f"fault_count: {count}"))
         acknowledged.wait_for_exit(60.0)
         if "activate" not in block.text:
             self._type("ros2 lifecycle set /rtde_driver activate").wait_for_exit(60.0)

@@ -235,7 +235,7 @@ def test_after_a_fault_the_fingers_do_not_move_unasked_nor_the_fault_clear_by_it
 
     # A reset that waits for the gripper in vain is given up and says so; the fault stays.
     lose_gripper(ready)
-    ready.driver.begin_reset(FaultCode.GRIPPER)
+    ready.driver.begin_reset(FaultCode.GRIPPER, ready.driver.fault_count)
     ready.until(lambda: ready.servo_state.phase is Phase.IDLE, "the robot is connected")
     watch(ready, 0.3)
     assert ready.driver.resetting
@@ -280,7 +280,7 @@ def test_a_reset_with_the_button_still_pressed_keeps_the_emergency_stop(ready: R
     ready.emulator.api.request("emergency_stop")
     ready.until(lambda: ready.driver.state is DriverState.FAULT, "the fault")
 
-    ready.driver.begin_reset(FaultCode.EMERGENCY_STOP)
+    ready.driver.begin_reset(FaultCode.EMERGENCY_STOP, ready.driver.fault_count)
     ready.until(lambda: not ready.driver.resetting, "the early reset ends")
 
     assert ready.driver.fault is not None
@@ -304,12 +304,19 @@ def test_a_protective_stop_latches_and_nothing_jumps_when_it_is_over(ready: Rig)
     with pytest.raises(Refused, match="reset it first"):
         ready.driver.activate()
     with pytest.raises(Refused, match="PROTECTIVE_STOP"):
-        ready.driver.begin_reset(FaultCode.GRIPPER)
+        ready.driver.begin_reset(FaultCode.GRIPPER, ready.driver.fault_count)
 
     # An operator who resets before unlocking gets the fault back.
-    ready.driver.begin_reset(FaultCode.PROTECTIVE_STOP)
+    seen = ready.driver.fault_count
+    ready.driver.begin_reset(FaultCode.PROTECTIVE_STOP, seen)
     ready.until(lambda: not ready.driver.resetting, "the early reset ends")
     assert ready.driver.state is DriverState.FAULT
+    # That is a second fault of the same code: whoever has seen only the first may not reset it.
+    assert ready.driver.fault_count == seen + 1
+    for stale in (seen, 0):
+        with pytest.raises(Refused, match=f"fault_count {stale} was acknowledged"):
+            ready.driver.begin_reset(FaultCode.PROTECTIVE_STOP, stale)
+    assert not ready.driver.resetting
 
     assert resume_motion_mm(ready) < 0.5
     ready.begin_episode("after the stop")

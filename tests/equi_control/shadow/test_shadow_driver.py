@@ -122,9 +122,11 @@ def test_a_protective_stop_is_latched_and_reset_by_its_acknowledgement(
     assert (driver.fault.code, driver.state) == (FaultCode.PROTECTIVE_STOP, DriverState.FAULT)
     assert only(driver.submit(command(0, (0.0, 0.0, 0.0)))).reasons[0].startswith("fault:")
     with pytest.raises(Refused, match="EMERGENCY_STOP was acknowledged"):
-        driver.begin_reset(FaultCode.EMERGENCY_STOP)
+        driver.begin_reset(FaultCode.EMERGENCY_STOP, driver.fault_count)
+    with pytest.raises(Refused, match="fault_count 0 was acknowledged, but 1 is latched"):
+        driver.begin_reset(FaultCode.PROTECTIVE_STOP, 0)
     unlock(emulator.address)
-    driver.begin_reset(FaultCode.PROTECTIVE_STOP)
+    driver.begin_reset(FaultCode.PROTECTIVE_STOP, driver.fault_count)
     wait_until(lambda: driver.poll() == [] and driver.fault is None, 5.0, "the reset")
     assert driver.state is DriverState.IDLE
 

@@ -151,7 +151,8 @@ def _refusal_by_state(
     if word == "SILENT":
         return "the driver is not heard; is the launch running?"
     if action is Action.RESET_FAULT:
-        return _reset_refusal(state, str(arguments.get("acknowledged", "")))
+        count = arguments.get("fault_count")
+        return _reset_refusal(state, str(arguments.get("acknowledged", "")), count)
     if word == "FAULT":
         return "a fault is latched; reset it first"
     wanted, why = _NEEDS[action]
@@ -187,10 +188,12 @@ def _label_refusal(desk: Desk, label: object) -> str:
     return "" if desk.awaiting_label or desk.running else "no episode waits for a label"
 
 
-def _reset_refusal(state: DeskState, acknowledged: str) -> str:
+def _reset_refusal(state: DeskState, acknowledged: str, fault_count: object) -> str:
     safety = state.safety
     if safety is None or safety.driver_state != states.FAULT:
         return "no fault is latched"
     if acknowledged.strip().upper() != safety.fault_name:
         return f"type {safety.fault_name} to show that you have seen what is latched"
+    if fault_count != safety.fault_count:
+        return "another fault has been latched since; look at the robot again"
     return ""

@@ -52,6 +52,8 @@ class SafetyView:
     operator_action: str
     speed_slider: float
     speed_scaling: float
+    fault_count: int = 0
+    """Number of the fault since the driver started: tells two of the same name apart."""
 
     @property
     def i_know(self) -> str:

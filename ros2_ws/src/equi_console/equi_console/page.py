@@ -267,7 +267,12 @@ class _Alarms:
 
             def reset() -> None:
                 acknowledged = str(typed.value or "")
-                self._desk.press(self._browser, Action.RESET_FAULT, acknowledged=acknowledged)
+                self._desk.press(
+                    self._browser,
+                    Action.RESET_FAULT,
+                    acknowledged=acknowledged,
+                    fault_count=safety.fault_count,
+                )
 
             ui.button("reset fault", on_click=reset, color="red").props(
                 f'data-testid="reset" {_asks("reset fault")}'

@@ -95,6 +95,7 @@ class Feeds:
             operator_action=message.operator_action,
             speed_slider=message.speed_slider,
             speed_scaling=message.speed_scaling,
+            fault_count=int(message.fault_count),
         )
 
     def _on_perception(self, message: PerceptionStatus) -> None:

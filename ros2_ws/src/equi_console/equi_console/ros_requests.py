@@ -54,7 +54,9 @@ class Requests:
         elif action is Action.RESET_FAULT:
             fault = 0 if self._state.safety is None else self._state.safety.fault
             request = ResetFault.Request(
-                acknowledged=FaultCode(value=fault), operator_name=str(arguments["who"])
+                acknowledged=FaultCode(value=fault),
+                fault_count=int(arguments["fault_count"]),
+                operator_name=str(arguments["who"]),
             )
             said = "reset; activate the driver to go on"
             self._call(self._reset, request, done, lambda a: (a.success, said, a.message))

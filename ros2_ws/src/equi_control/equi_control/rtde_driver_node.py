@@ -243,7 +243,8 @@ class RtdeDriverNode(ManagedNode):
     ) -> ResetFault.Response:
         latched = None if self._driver is None else self._driver.fault
         self.get_logger().info(
-            f"reset of fault {request.acknowledged.value} by '{request.operator_name}'"
+            f"reset of fault {request.acknowledged.value} (fault_count {request.fault_count}) by "
+            f"'{request.operator_name}'"
             + ("" if latched is None else f"; latched is {latched.reason}")
         )
         if not request.operator_name.strip():
@@ -252,7 +253,9 @@ class RtdeDriverNode(ManagedNode):
             return response
         try:
             driver = self.driver
-            driver.begin_reset(_fault_code(int(request.acknowledged.value)))
+            driver.begin_reset(
+                _fault_code(int(request.acknowledged.value)), int(request.fault_count)
+            )
             await self.waiter.until(lambda: not driver.resetting, _RESET_TIMEOUT_S)
             # A reset that nobody waits for any more must not clear the fault later by itself.
             missing = driver.abort_reset()

@@ -24,6 +24,7 @@ from equi_control.driver.state import (
     FaultCode,
     fault_of_code,
     next_state,
+    reset_refusal,
 )
 from equi_control.driver.step_runner import StepRunner
 from equi_control.driver.steps import StepReport
@@ -216,19 +217,19 @@ class Driver(DriverView):
         self._homing.cancel()
         self._set_down.cancel()
 
-    def begin_reset(self, acknowledged: FaultCode) -> None:
+    def begin_reset(self, acknowledged: FaultCode, fault_count: int) -> None:
         """An operator resets the latched fault: connect anew. `resetting` shows when it is over.
+
+        Args:
+            acknowledged: code of the fault that the operator has looked at.
+            fault_count: its number, as the safety status showed it.
 
         Raises:
             Refused: nothing is latched, or another fault than the acknowledged one.
         """
-        if self.fault is None:
-            raise Refused("no fault is latched")
-        if acknowledged is not self.fault.code:
-            raise Refused(
-                f"{acknowledged.name} was acknowledged, but {self._fault_text()} is latched; "
-                f"look at the robot again: {self.fault.operator_action}"
-            )
+        refusal = reset_refusal(self.fault, self.fault_count, acknowledged, fault_count)
+        if refusal:
+            raise Refused(refusal)
         self._arm.kill()
         self._gripper.reset()
         self._reset_pending = True

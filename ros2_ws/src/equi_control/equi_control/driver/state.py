@@ -106,6 +106,33 @@ _ACTION = {
 }
 
 
+def reset_refusal(
+    latched: Fault | None, fault_count: int, acknowledged: FaultCode, acknowledged_count: int
+) -> str:
+    """Why an acknowledgement does not reset what is latched; empty if it does.
+
+    Args:
+        latched: the latched fault; None: none is.
+        fault_count: its number, counted since the driver started.
+        acknowledged: code of the fault that an operator has looked at.
+        acknowledged_count: number of that fault, as the safety status showed it.
+    """
+    if latched is None:
+        return "no fault is latched"
+    now = f"{latched.code.name}: {latched.reason}"
+    if acknowledged is not latched.code:
+        return (
+            f"{acknowledged.name} was acknowledged, but {now} is latched; "
+            f"look at the robot again: {latched.operator_action}"
+        )
+    if acknowledged_count != fault_count:
+        return (
+            f"fault_count {acknowledged_count} was acknowledged, but {fault_count} is latched "
+            f"({now}); read safety_status and look at the robot again: {latched.operator_action}"
+        )
+    return ""
+
+
 def fault_of_problem(problem: str, message: str) -> Fault:
     """The fault for a problem code that the servo process published."""
     code = _CODE_OF_PROBLEM.get(problem, FaultCode.INTERNAL)

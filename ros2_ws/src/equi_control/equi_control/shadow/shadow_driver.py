@@ -16,7 +16,14 @@ import time
 from equi_control.driver.config import DriverConfig
 from equi_control.driver.driver import Refused
 from equi_control.driver.gripper import Gripper, WorkerFactory
-from equi_control.driver.state import DriverState, Fault, FaultCode, fault_of_code, fault_of_problem
+from equi_control.driver.state import (
+    DriverState,
+    Fault,
+    FaultCode,
+    fault_of_code,
+    fault_of_problem,
+    reset_refusal,
+)
 from equi_control.driver.step_runner import StepRunner
 from equi_control.driver.steps import StepReport
 from equi_control.robotiq.worker import GripperReport
@@ -176,16 +183,15 @@ class ShadowDriver:
         """Do nothing: nothing of ours moves."""
         return []
 
-    def begin_reset(self, acknowledged: FaultCode) -> None:
+    def begin_reset(self, acknowledged: FaultCode, fault_count: int) -> None:
         """Forget the fault and listen anew.
 
         Raises:
             Refused: nothing is latched, or another fault than the acknowledged one.
         """
-        if self.fault is None:
-            raise Refused("no fault is latched")
-        if acknowledged is not self.fault.code:
-            raise Refused(f"{acknowledged.name} was acknowledged, but {self.fault.reason}")
+        refusal = reset_refusal(self.fault, self.fault_count, acknowledged, fault_count)
+        if refusal:
+            raise Refused(refusal)
         self._connect_since_s = time.monotonic()
         self._arm.connect()
         self.resetting = True

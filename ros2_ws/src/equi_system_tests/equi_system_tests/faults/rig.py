@@ -251,7 +251,7 @@ class Rig:
         """What an operator does at the driver after the robot has recovered."""
         if self.driver.fault is None:
             raise RigError("no fault is latched")
-        self.driver.begin_reset(self.driver.fault.code)
+        self.driver.begin_reset(self.driver.fault.code, self.driver.fault_count)
         self.until(lambda: not self.driver.resetting, "the reset ends")
         if self.driver.state is not DriverState.IDLE:
             raise RigError(f"the reset failed: {self.driver.fault}")
