@@ -42,7 +42,9 @@ def block(x: float = 0.5, *, movable: bool, mass_kg: float = 0.1) -> SceneObject
     )
 
 
-def pressed_m(world: World, target_m: tuple[float, float, float]) -> tuple[bool, float]:
+def pressed_m(
+    monkeypatch: pytest.MonkeyPatch, world: World, target_m: tuple[float, float, float]
+) -> tuple[bool, float]:
     """Whether a move arrives, and by how much the TCP was displaced from its way at most [m]."""
     largest = 0.0
     stream = world.arm.stream
@@ -52,18 +54,18 @@ def pressed_m(world: World, target_m: tuple[float, float, float]) -> tuple[bool,
         stream(joints_rad, speeds_rad_s)
         largest = max(largest, float(np.linalg.norm(world._displacement_m(np.array(joints_rad)))))
 
-    world.arm.stream = watched
+    monkeypatch.setattr(world.arm, "stream", watched)
     arrived = world.move_tcp(target_m, world.commanded_pose()[1])
     return arrived, largest
 
 
-def test_coming_down_on_a_block_a_stiff_arm_stops_within_two_millimetres():
+def test_coming_down_on_a_block_a_stiff_arm_stops_within_two_millimetres(monkeypatch):
     scene = Scene(objects=(block(movable=False),), tcp_position_m=(*CENTRE, 0.09), opening=0.0)
     depths_m = {}
     for name, config in (("stiff", STIFF), ("yielding", PhysicsConfig())):
         world = World(config)
         world.reset(scene)
-        arrived, depths_m[name] = pressed_m(world, (*CENTRE, 0.04))
+        arrived, depths_m[name] = pressed_m(monkeypatch, world, (*CENTRE, 0.04))
         assert not arrived
         assert world.get_state().blocked
         # Fingertips reach 5 mm below the TCP. Both arms stay a little above what they have met.
