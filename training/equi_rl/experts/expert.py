@@ -203,7 +203,8 @@ class Expert:
             return near if (lost and rose) or slipped else None
         if self._plan.failure is VisibleFailure.HOOK_BLOCKED:
             # Coming down on the bar or the cabinet blocks the gripper too, and says nothing.
-            tried = skills.hooked(state, near) > 0.5
+            sits = skills.in_gap if self._config.stiff_arm else skills.hooked
+            tried = sits(state, near) > 0.5
         else:
             tried = state.tcp_position_m[2] < 0.06
         return near if state.blocked and tried else None

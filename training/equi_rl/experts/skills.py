@@ -40,6 +40,8 @@ HOOK_ALIGNED_M = 0.008
 HOOK_CENTRED_M = 0.004
 CLEAR_OF_HANDLE_M = 0.05
 """Fingertips at this height pass over the handle."""
+BELOW_HANDLE_TOP_M = (0.030, 0.036)
+"""Fingers that stand on the handle or a post have the TCP at 37 mm or more."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ def open_drawer(state: WorldState, index: int, *, stiff_arm: bool = False) -> Go
     low_m = HOOK_HEIGHT_M
     if stiff_arm:
         away_m = float(np.linalg.norm(hook - tcp[:2]))
-        over_gap = _fades(away_m, HOOK_CENTRED_M, HOOK_ALIGNED_M)
+        over_gap = max(_fades(away_m, HOOK_CENTRED_M, HOOK_ALIGNED_M), in_gap(state, index))
         low_m = CLEAR_OF_HANDLE_M + over_gap * (HOOK_HEIGHT_M - CLEAR_OF_HANDLE_M)
     approach = _down_a_funnel(tcp, hook, rotated, low_m, above_m, funnel_m)
     if state.scene.opening > 0.1:
@@ -178,14 +180,24 @@ def open_drawer(state: WorldState, index: int, *, stiff_arm: bool = False) -> Go
 
 def hooked(state: WorldState, index: int) -> float:
     """How well the fingers sit behind a drawer's handle bar, from 0 to 1."""
+    low = _fades(state.tcp_position_m[2], HOOK_HEIGHT_M + 0.008, HOOK_HEIGHT_M + 0.02)
+    return low * _behind_bar(state, index)
+
+
+def in_gap(state: WorldState, index: int) -> float:
+    """How surely the fingers are below the top of the handle, not on it, from 0 to 1."""
+    return _fades(state.tcp_position_m[2], *BELOW_HANDLE_TOP_M) * _behind_bar(state, index)
+
+
+def _behind_bar(state: WorldState, index: int) -> float:
+    """How well the fingers are placed behind a handle bar, whatever their height, from 0 to 1."""
     drawer = state.scene.objects[index]
     inwards = np.array(drawer.heading)
     from_handle = np.array(state.tcp_position_m[:2]) - np.array(handle_position_m(drawer)[:2])
     behind_m = float(from_handle @ inwards)
     aside_m = float(from_handle @ np.array([-inwards[1], inwards[0]]))
     return (
-        _fades(state.tcp_position_m[2], HOOK_HEIGHT_M + 0.008, HOOK_HEIGHT_M + 0.02)
-        * _fades(abs(aside_m), 0.02, 0.035)
+        _fades(abs(aside_m), 0.02, 0.035)
         * _fades(-behind_m, -0.005, 0.0)
         * _fades(behind_m, 0.045, 0.055)
     )
