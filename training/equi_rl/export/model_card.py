@@ -30,13 +30,13 @@ _PICTURES = {
     "failure.gif": "an episode that fails",
 }
 _PRESETS = {
-    "ship": "imitation of an expert that decides by what can be seen and is asked about every"
-    " state which the policy visits (DAgger), in scenes of which every second one varies in size,"
-    " mass, friction, calibration, latency and depth noise. No reward was used, so the figure must"
-    " not be compared with agents that learn from reward and 80 demonstrations",
+    "ship": "imitation of an expert that chooses by what can be seen and labels every state the"
+    " policy visits (DAgger). Every second scene has random size, mass, friction, calibration"
+    " error, latency and depth noise. No reward was used: do not compare this result with agents"
+    " that learn from reward and 80 demonstrations",
     "paper": "80 demonstrations, 20 random episodes, recurrent SAC",
-    "reward": "80 demonstrations, imitation first, then an asymmetric actor-critic that learns from"
-    " reward: in training its critic saw the simulator's state, which object is movable included;"
+    "reward": "80 demonstrations: first imitation, then an asymmetric actor-critic that learns from"
+    " reward. In training its critic saw the simulator's state, including which object is movable;"
     " the policy never did",
 }
 
@@ -52,7 +52,7 @@ def model_card(
     errors = actor_errors(actor, steps=20, episodes=2, seed=0)
     exact = [error for error in errors if error.exact_on_pixels]
     other = [error for error in errors if not error.exact_on_pixels]
-    symmetric = "every part" if config.is_equivariant else "not every part (see contract)"
+    symmetric = "all parts" if config.is_equivariant else "not all parts (see contract)"
     lines = [
         f"# {contract.task}: recurrent policy, group {contract.group}",
         "",
@@ -70,30 +70,30 @@ def model_card(
         f" {origin.gradient_steps:,} |",
         f"| code version | {origin.code_version} |",
         f"| trained parameters of the actor | {count_parameters(actor):,} |",
-        f"| parts that respect {contract.group} | {symmetric} |",
-        f"| largest equivariance error, elements exact on pixels | {_largest(exact)} |",
+        f"| equivariant under {contract.group} | {symmetric} |",
+        f"| largest equivariance error, elements that are exact on pixels | {_largest(exact)} |",
     ]
     if other:
         lines.append(f"| largest equivariance error, interpolated rotations | {_largest(other)} |")
     lines += [
         f"| weights | `policy.safetensors`, sha256 `{contract.weights_sha256}` |",
-        f"| contract, weights included | `contract.json`, sha256 `{contract.sha256}` |",
+        f"| contract, which covers the weights | `contract.json`, sha256 `{contract.sha256}` |",
         "",
         "Errors are the largest absolute difference of the Gaussian's mean before squashing, over"
         " 2 random histories of 20 steps.",
         "",
         "## Use",
         "",
-        "Observation, action, workspace and network are described in `contract.json`; the robot"
-        " reads nothing else. Load it with"
-        " `equi_policy.deployed_policy.DeployedPolicy.load(folder)`; nothing is unpickled.",
+        "`contract.json` describes observation, action, workspace and network; the robot reads"
+        " nothing else. Load the policy with `equi_policy.load_policy(folder)`; nothing is"
+        " unpickled.",
         "",
         "## Limits",
         "",
         f"Trained in simulation for `{contract.task}` only, with episodes of at most"
         f" {contract.max_steps} steps. The success above says nothing about other objects,"
-        " cameras or workspaces, and no figure here was measured on hardware; rehearse in the"
-        " simulated cell before moving a robot.",
+        " cameras or workspaces. Nothing was measured on hardware: rehearse in the simulated cell"
+        " before you move a robot.",
         "",
     ]
     return "\n".join(lines)
@@ -106,14 +106,15 @@ def _measured(contract: PolicyContract, evaluation: Evaluation | None) -> list[s
         if not selected.episodes:
             return ["Success in simulation: not measured."]
         return [
-            f"Success in simulation, deterministic policy: {selected}, on the scenes on which"
-            " this checkpoint was selected; the true figure may be lower."
+            f"Success of the deterministic policy in simulation: {selected}. The checkpoint was"
+            " selected on the same scenes, so the success on other scenes may be lower."
         ]
     varied = ", varied as in training" if evaluation.randomised else ""
     varied += ", on a stiff arm that stops at contact" if evaluation.stiff_arm else ""
     lines = [
-        f"Success in simulation over {evaluation.overall.episodes} scenes that no run trains or"
-        f" selects on (seeds from {evaluation.first_seed}{varied}), deterministic policy:",
+        f"Success of the deterministic policy in simulation, on {evaluation.overall.episodes}"
+        " scenes that were used neither for training nor for selection (seeds from"
+        f" {evaluation.first_seed}{varied}):",
         "",
         "| episodes | success | 95 % interval | mean steps to success |",
         "|---|---|---|---|",

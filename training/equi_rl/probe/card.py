@@ -39,18 +39,18 @@ def write_card(stored: StoredProbe, folder: Path) -> Path:
     lines = [
         f"# Probe of {stored.task}",
         "",
-        "What the policy believes: a linear probe on its LSTM state that says which of the two "
-        "objects is the movable one. It takes no part in acting.",
+        "What the policy believes: a linear probe on its LSTM state predicts which of the two "
+        "objects is movable. It is not used for acting.",
         "",
         f"- Reads {' and '.join(stored.parts)} state, {stored.channels} channels each, regular "
-        f"fields of {stored.group}; {probe.weights.size} weights. The score of a place turns with "
-        "the scene, exactly.",
-        f"- Of the model with contract `{stored.contract_sha256[:16]}`; refused beside another.",
+        f"fields of {stored.group}; {probe.weights.size} weights. The score of a position "
+        "rotates exactly with the scene.",
+        f"- Belongs to contract `{stored.contract_sha256[:16]}`; refused beside any other model.",
         f"- Fitted on scenes {fitted[0]} to {fitted[1]}, tested on {tested[0]} to {tested[1]}, "
-        "each played twice, once with either object movable. Neither policy nor probe was "
-        "fitted to the test scenes.",
-        "- `contact + n`: n steps after the first observation that follows a touch, or at the end "
-        "of an episode that is over by then. AUC 0.5: no better than a coin.",
+        "each played twice, once with each object movable. Neither policy nor probe was fitted "
+        "to the test scenes.",
+        "- `contact + n`: n steps after the first observation that follows a contact, or the last "
+        "step of an episode that has ended by then. An AUC of 0.5 is chance.",
         "",
         "| moment | AUC | samples | episodes |",
         "|---|---|---|---|",
