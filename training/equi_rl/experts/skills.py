@@ -38,8 +38,8 @@ ABOVE_HOOK_M = 0.10
 HOOK_ALIGNED_M = 0.008
 """Farther than this from their place, closed fingers come down on the handle or its posts."""
 HOOK_CENTRED_M = 0.004
-CLEAR_OF_HANDLE_M = 0.05
-"""Fingertips at this height pass over the handle."""
+CLEAR_OF_DRAWER_M = 0.06
+"""At this height fingers pass over handle and cabinet; one step leads from there to the hook."""
 BELOW_HANDLE_TOP_M = (0.030, 0.036)
 """Fingers that stand on the handle or a post have the TCP at 37 mm or more."""
 
@@ -169,7 +169,7 @@ def open_drawer(state: WorldState, index: int, *, stiff_arm: bool = False) -> Go
     if stiff_arm:
         away_m = float(np.linalg.norm(hook - tcp[:2]))
         over_gap = max(_fades(away_m, HOOK_CENTRED_M, HOOK_ALIGNED_M), in_gap(state, index))
-        low_m = CLEAR_OF_HANDLE_M + over_gap * (HOOK_HEIGHT_M - CLEAR_OF_HANDLE_M)
+        low_m = CLEAR_OF_DRAWER_M + over_gap * (HOOK_HEIGHT_M - CLEAR_OF_DRAWER_M)
     approach = _down_a_funnel(tcp, hook, rotated, low_m, above_m, funnel_m)
     if state.scene.opening > 0.1:
         approach[2] = above_m  # open fingers do not fit behind the bar
