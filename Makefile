@@ -28,7 +28,7 @@ TESTS = $(shell find tests -name '*.py' -not -path 'tests/fixtures/*/*' -not -na
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow test-cluster fuzz check types format bench faults soak graph sizes lock doctor clean ready docs docs-serve
+.PHONY: help setup demo test test-slow test-cluster fuzz check types format bench bench-console faults soak graph sizes lock doctor clean ready docs docs-serve
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
@@ -68,6 +68,10 @@ format: ready ## put the code into the common format
 
 bench: ready ## run every benchmark (equi-bench NAME for one of them)
 	@$(IN_ENV) equi-bench all $(ARGS)
+
+bench-console: CONSOLE = 1
+bench-console: ready ## measure the console's page in a browser: answers to presses, page load, images, processor time
+	@$(IN_ENV) PYTHONPATH="tests/fixtures:$$PYTHONPATH" python tests/equi_console/measure_page.py $(ARGS)
 
 faults: ready ## inject every fault into the moving, emulated robot and report travel and recovery
 	@$(IN_ENV) ros2 run equi_system_tests equi-faults $(ARGS)

@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "equi_description": NODE_SIDE,
     # The desk runs episodes through the evaluator and shows its records.
     "equi_console": (*NODE_SIDE, "equi_evaluation"),
+    "equi_console.ros_arm_view": ("equi_perception",),  # reads clouds as perception does
     "equi_rl": ("equi_core",),
     # Knows neither the driver that moves the simulated arm nor the calibration of its cameras.
     "equi_cell_sim": (

@@ -11,38 +11,22 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from console_page import answered, at, free_port, press_times_ms, sit_down
-from families import ManagedProcess, ProcessFamily, wait_until
+from console_page import answered, at, press_times_ms, running_stand_in, sit_down
+from families import ManagedProcess, wait_until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs make setup CONSOLE=1")
 pytestmark = pytest.mark.slow
-STAND_IN = Path(__file__).resolve().parents[1] / "fixtures" / "console_stand_in.py"
 MOST_SHARE_OF_A_CORE = 0.15
-
-
-@contextmanager
-def a_console(folder: Path, host: str = "127.0.0.1") -> Iterator[tuple[str, ManagedProcess]]:
-    """A console over the stand-in, and the address that it prints."""
-    family = ProcessFamily()
-    try:
-        words = [sys.executable, STAND_IN, str(free_port()), folder, host]
-        process = family.start(words, {})
-        printed = process.wait_for_text(r"console: (http://\S+)\n", 120.0)
-        yield printed[1], process
-        process.press_ctrl_c()
-    finally:
-        family.close()
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ManagedProcess]]:
-    with a_console(tmp_path_factory.mktemp("console")) as console:
+    with running_stand_in(tmp_path_factory.mktemp("console")) as console:
         yield console
 
 
@@ -55,14 +39,13 @@ def page(browser: Any, served: tuple[str, ManagedProcess]) -> Iterator[Any]:
     context.close()
 
 
-def test_presses_need_the_desk_and_are_answered_within_200_ms(page: Any) -> None:
+def test_presses_need_the_desk_and_show_before_the_console_answers(page: Any) -> None:
     assert "NO emergency stop" in at(page, "banner").inner_text()
     at(page, "go-home").click()
     answered(page, "take the desk first")
     sit_down(page, "Anna")
     visible_ms, answered_ms = press_times_ms(page, "go-home")
-    sys.stdout.write(f"press: visible {visible_ms:.0f} ms, answered {answered_ms:.0f} ms\n")
-    assert visible_ms < 200.0
+    assert visible_ms <= answered_ms  # how long both take: make bench-console
     answered(page, "Anna: go home: done")
     playwright.expect(at(page, "pressed")).to_have_text("")
 
@@ -167,7 +150,7 @@ def own_address() -> str:
 
 
 def test_a_console_that_others_can_reach_asks_for_its_token(browser: Any, tmp_path: Path) -> None:
-    with a_console(tmp_path, own_address()) as (address, _):
+    with running_stand_in(tmp_path, own_address()) as (address, _):
         stranger = browser.new_context().new_page()
         bare = address.split("?")[0]
         for wanted in (bare, f"{bare}picture/top", f"{bare}report", f"{bare}?token=guessed"):

@@ -167,8 +167,23 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(ServerError, match=f"cannot be served at 127.0.0.1:{port}.*--port"):
+        with pytest.raises(ServerError, match=f"at 127.0.0.1:{port}: the port is taken.*--port"):
             require_free(parse(["--port", str(port)]))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--port", "99999"], r"--port \(console_port:=\) is 99999; a port is .* 1 to 65535"),
+        (["--port", "0"], "is 0; a port is"),
+        (["--host", "192.0.2.77"], "192.0.2.77:8477: no address of this computer.*--host"),
+        (["--host", "no-such-host.invalid"], "no address of this computer is called so"),
+    ],
+)
+def test_a_place_that_cannot_be_served_is_one_sentence(words: list[str], sentence: str) -> None:
+    with pytest.raises(ServerError, match=sentence) as refused:
+        require_free(parse(words))
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ setup(
     install_requires=[
         "equi_core",
         "equi_evaluation",
+        "equi_perception",
         "equi_ros",
         "numpy",
         "opencv-python-headless",

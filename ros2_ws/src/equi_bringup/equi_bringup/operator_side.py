@@ -56,7 +56,8 @@ def console(launch: CellLaunch, policy: PolicyChoice) -> list[Node]:
     words += ["--model", str(policy.folder), "--seed", launch.value("seed")]
     words += ["--host", launch.value("console_host")]
     words += ["--port", str(whole_number("console_port", launch.value("console_port")))]
-    words += ["--simulated"] if launch.cell.simulated else []
+    # As on a robot, if asked for: then the operator arranges the scenes and gives the labels.
+    words += ["--simulated"] if launch.cell.simulated and not launch.flag("arrange") else []
     words += ["--output", launch.value("output")] if launch.value("output") else []
     return [
         launch.node(

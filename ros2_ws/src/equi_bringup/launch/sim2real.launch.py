@@ -44,6 +44,12 @@ ARGUMENTS = (
     Argument("console", "false", "the operator's console in the browser", BOOLEAN),
     Argument("console_host", "127.0.0.1", "where it is served; not loopback: with a token"),
     Argument("console_port", "8477", "its port"),
+    Argument(
+        "arrange",
+        "false",
+        "rehearse in the simulated cell: scene helper and labels by the operator, as on a robot",
+        BOOLEAN,
+    ),
 )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import math
 import sys
 import threading
 import time
@@ -24,10 +25,12 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.utilities import remove_ros_args
 
+from equi_console.camera_correction import CellCorrection, NoCorrectionError
 from equi_console.desk import Action, Desk
 from equi_console.desk_state import DeskState
 from equi_console.episode_worker import EpisodeWorker
 from equi_console.placement import TableView, check_placement, sealed_words
+from equi_console.ros_arm_view import ArmView
 from equi_console.ros_feeds import Feeds
 from equi_console.ros_requests import Done, Requests
 from equi_console.server_options import ServerError, ServerOptions, parse, require_free
@@ -43,6 +46,8 @@ EXIT_REFUSED = 3
 _LIFECYCLE_PERIOD_S = 1.0
 _SPIN_S = 0.05
 _PLACEMENT_PERIOD_S = 1.0
+_CORRECTION_PERIOD_S = 10.0
+"""Until the next try, if the cameras' error could not be measured [s]."""
 _END_S = 1.2
 
 
@@ -65,6 +70,9 @@ class ConsoleNode(Node):
             self.create_timer(_PLACEMENT_PERIOD_S, self._check_placement)
         self._options = options
         self._runner: EvaluateNode | None = None
+        self._correction: CellCorrection | str = ""
+        self._correction_due_s = 0.0
+        self._measuring = threading.Thread()
 
     def _carry_out(self, action: Action, arguments: Mapping[str, Any], done: Done) -> None:
         if action is Action.RUN:
@@ -93,8 +101,22 @@ class ConsoleNode(Node):
         if state.layout != layout:
             state.layout = layout
             self._seal(layout)
+            self._correction_due_s = 0.0
+        if not self._measuring.is_alive() and time.monotonic() >= self._correction_due_s:
+            self._measuring = threading.Thread(target=self._measure_cameras, daemon=True)
+            self._measuring.start()
         if views:
-            state.placement = check_placement(layout, TableView.merged(list(views)))
+            view = TableView.merged(list(views))
+            state.placement = check_placement(layout, view, self._correction)
+
+    def _measure_cameras(self) -> None:
+        """By how much the cameras are off: for every scene anew, as long as it is not known."""
+        try:
+            self._correction = ArmView(self._options.cell, self.get_namespace()).measure()
+            self._correction_due_s = math.inf
+        except NoCorrectionError as error:
+            self._correction = f"the cameras' own error is not taken out: {error}"
+            self._correction_due_s = time.monotonic() + _CORRECTION_PERIOD_S
 
     def _seal(self, layout: SceneLayout) -> None:
         """Write for the assistant which object is the movable one; the page never says it."""

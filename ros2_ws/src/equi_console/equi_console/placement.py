@@ -6,6 +6,9 @@ under the drawn fingers count neither way. Two cameras that do not agree to the 
 block wider than it is, so the outline may be wider, too: one of exactly the known size would have
 room to slide about in such a blot. "Ready" is what this says, not an eye. The names A and B follow
 the place on the table, never the hidden property.
+
+All that a camera shows is off by what its calibration is wrong. Where that was measured
+(`camera_correction`), it is taken out of every place.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from equi_console.camera_correction import CellCorrection
 from equi_core.contract import ImageSpec
 from equi_core.files.scene_layout import LayoutObject, SceneLayout
 from equi_core.observation.image import finger_mask, pixel_centres_m
@@ -126,6 +130,8 @@ class Placement:
 
     seed: int
     objects: tuple[Placed, ...]
+    cameras: str = ""
+    """What was taken out of the places, or why nothing was; empty: it was not looked at."""
 
     @property
     def ready(self) -> bool:
@@ -134,16 +140,26 @@ class Placement:
 
     def __str__(self) -> str:
         words = "; ".join(str(item) for item in self.objects)
-        return f"scene {self.seed}: {'READY' if self.ready else 'not ready'}: {words}"
+        verdict = f"scene {self.seed}: {'READY' if self.ready else 'not ready'}: {words}"
+        return f"{verdict}. {self.cameras}" if self.cameras else verdict
 
 
-def check_placement(layout: SceneLayout, view: TableView) -> Placement:
+def check_placement(
+    layout: SceneLayout, view: TableView, correction: CellCorrection | str = ""
+) -> Placement:
     """Find every object of a layout in the height map.
 
     Only blocks are measured; a scene with something else is never ready by this check.
+
+    Args:
+        layout: where they should stand.
+        view: the height map.
+        correction: by how much the cameras are off, or why that is not known.
     """
+    known = None if isinstance(correction, str) else correction
     ordered = by_place(layout.objects)
-    return Placement(layout.seed, tuple(_placed(name, item, view) for name, item in ordered))
+    placed = tuple(_placed(name, item, view, known) for name, item in ordered)
+    return Placement(layout.seed, placed, str(correction))
 
 
 def by_place(objects: Sequence[LayoutObject]) -> list[tuple[str, LayoutObject]]:
@@ -162,7 +178,9 @@ def sealed_words(layout: SceneLayout) -> str:
     return f"scene {layout.seed}, for the assistant only\n" + "\n".join(lines) + "\n"
 
 
-def _placed(name: str, item: LayoutObject, view: TableView) -> Placed:
+def _placed(
+    name: str, item: LayoutObject, view: TableView, correction: CellCorrection | None
+) -> Placed:
     wanted = (item.x_m, item.y_m)
     if item.kind != "block":
         return Placed(name, wanted, None)
@@ -178,6 +196,9 @@ def _placed(name: str, item: LayoutObject, view: TableView) -> Placed:
     points = (x[used], y[used], raised[used].astype(np.float64))
     start = (float(x[raised].mean()), float(y[raised].mean()))
     x_m, y_m, yaw_rad = _fit(points, start, item)
+    if correction is not None:
+        dx_m, dy_m = correction.error_at(x_m, y_m, item.size_m[2])
+        x_m, y_m = x_m - dx_m, y_m - dy_m
     # A square is the same after a quarter turn.
     error = (yaw_rad - item.yaw_rad + math.pi / 4) % (math.pi / 2) - math.pi / 4
     return Placed(name, wanted, (x_m, y_m), error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import errno
 import ipaddress
 import secrets
 import socket
@@ -13,6 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equi_core.scene_seeds import TEST_SEED
+
+_LAST_PORT = 65535
+_NO_HOST = (
+    "no address of this computer is called so; choose --host (console_host:=) among those that "
+    "'ip address' shows, or 0.0.0.0 for all of them"
+)
+_WHY = {
+    errno.EADDRINUSE: "the port is taken; another console may run there already: open it, or "
+    "choose --port (console_port:=)",
+    errno.EACCES: "ports below 1024 are the system's; choose another --port (console_port:=)",
+    errno.EADDRNOTAVAIL: _NO_HOST,
+    socket.EAI_NONAME: _NO_HOST,
+    socket.EAI_AGAIN: _NO_HOST,
+}
+"""What to say of an error of the operating system."""
 
 
 class ServerError(RuntimeError):
@@ -93,14 +109,18 @@ def require_free(options: ServerOptions) -> None:
     """Find out before anything starts whether the port can be had.
 
     Raises:
-        ServerError: it is taken, or the host is not of this computer.
+        ServerError: it is taken or no port, or the host is not of this computer.
     """
+    if not 1 <= options.port <= _LAST_PORT:
+        raise ServerError(
+            f"--port (console_port:=) is {options.port}; a port is a number from 1 to {_LAST_PORT}"
+        )
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((options.host, options.port))
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             raise ServerError(
-                f"the console cannot be served at {options.host}:{options.port} ({error}); another "
-                "console may run there already: open it, or choose --port (console_port:=)"
+                f"the console cannot be served at {options.host}:{options.port}: "
+                + _WHY.get(error.errno or 0, f"{error}; choose another --port (console_port:=)")
             ) from error

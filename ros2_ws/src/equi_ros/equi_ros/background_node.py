@@ -20,10 +20,25 @@ Running = TypeVar("Running", bound="BackgroundNode")
 class BackgroundNode:
     """A context manager; subscribe on `node`, callbacks run in the background thread."""
 
-    def __init__(self, name: str, domain_id: int | None = None) -> None:
+    def __init__(
+        self, name: str, domain_id: int | None = None, namespace: str | None = None
+    ) -> None:
+        """Create the node; it spins once the context is entered.
+
+        Args:
+            name: of the node.
+            domain_id: ROS domain; None: that of the environment.
+            namespace: of a node beside another one in the same process, whose name and namespace
+                on the command line are not meant for this one; None: as the command line says.
+        """
         self._context = Context()
         rclpy.init(context=self._context, domain_id=domain_id)
-        self.node = Node(name, context=self._context)
+        self.node = Node(
+            name,
+            context=self._context,
+            namespace=namespace,
+            use_global_arguments=namespace is None,
+        )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._stop = threading.Event()
