@@ -10,6 +10,9 @@ import pytest
 
 from equi_rl.envs import TASKS
 from equi_rl.experts import ExpertConfig, FirstChoice, make_expert
+from equi_rl.experts.skills import open_drawer
+from equi_rl.sim.object_parts import handle_position_m
+from equi_rl.sim.scene import WorldState
 
 REFERENCE_LENGTHS = {
     "block_picking": (6.0, 23.1),
@@ -140,6 +143,36 @@ def test_coming_down_on_a_drawer_is_no_attempt_to_open_it(envs):
     _, memory = expert.act(env.state(), memory)
     assert blocked
     assert memory.failures == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("behind_m", "aside_m", "height_m", "rises"),
+    [
+        (0.028, 0.009, 0.038, True),  # on a post
+        (0.017, 0.000, 0.041, True),  # on the bar
+        (0.042, 0.007, 0.060, True),  # on the edge of the cabinet
+        (0.028, 0.002, 0.038, False),  # over the gap
+        (0.020, 0.004, 0.027, False),  # in the gap, at the bar: it sits there and may pull
+    ],
+)
+def test_on_a_stiff_arm_fingers_rise_from_what_they_stand_on_and_only_from_that(
+    envs, behind_m, aside_m, height_m, rises
+):
+    env = envs["drawer_opening"]
+    scene = env.scene_of_seed(4)
+    drawer = scene.objects[0]
+    inwards = np.array(drawer.heading)
+    aside = np.array([-inwards[1], inwards[0]])
+    place = np.array(handle_position_m(drawer)[:2]) + behind_m * inwards + aside_m * aside
+    scene = dataclasses.replace(
+        scene,
+        tcp_position_m=(*place.tolist(), height_m),
+        yaw_rad=drawer.yaw_rad + np.pi / 2,
+        opening=0.0,
+    )
+    state = WorldState(scene, holding=False, blocked=False, held_object=None)
+    goal = open_drawer(state, 0, stiff_arm=True)
+    assert (goal.position_m[2] > height_m) is rises
 
 
 @pytest.mark.parametrize("task", TASKS)
