@@ -237,6 +237,18 @@ class TestRest:
         world.move_tcp((0.45, 0.1, 0.05), world.commanded_pose()[1])
         assert_array_equal(episode(), first)
 
+    @pytest.mark.parametrize("earlier_rad", [-3.0, -1.0, 1.0, 3.0])
+    @pytest.mark.parametrize("yaw_rad", [-3.0, 3.0])
+    def test_the_wrist_of_an_earlier_episode_does_not_reach_the_next(
+        self, world, earlier_rad, yaw_rad
+    ):
+        world.reset(over(yaw=earlier_rad))
+        (x, y, z), yaw = world.commanded_pose()
+        world.move_tcp((x, y, z), yaw + math.copysign(0.5, yaw))
+        world.reset(over(yaw=yaw_rad))
+        # A turn more or less is the same pose, and other digits: an episode would round otherwise.
+        assert world.commanded_pose()[1] == pytest.approx(yaw_rad)
+
 
 class TestBadScenes:
     def test_a_block_without_size_is_refused(self):

@@ -117,6 +117,7 @@ class World:
         self._iterations = self.config.free_solver_iterations
         stiff = self.config.stiff_arm
         self._sense = None if stiff is None else ContactSense(stiff, self.config.tick_s)
+        self._commanded_pose = np.zeros(4)  # turns of an earlier episode's wrist do not count
         self._command_from(joints)
 
     def get_state(self) -> WorldState:
