@@ -81,7 +81,7 @@ def simulate(
         swap_cameras: exchange the cables of the cameras.
         moved_camera: move this camera while collecting ...
         moved_mm: ... by this much ...
-        moved_after_pose: ... after so many images.
+        moved_after_pose: the number of images after which it moves.
     """
     from equi_calibration.synthetic.cell import Imperfections
     from equi_calibration.synthetic.recording import make_dataset

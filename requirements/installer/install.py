@@ -168,7 +168,7 @@ def require_same_ros(layout: Layout, ros_prefix: Path | None) -> None:
     built_upon = python_env.identity_of(layout).get("ros_prefix", "")
     if built_upon and ros_prefix is None:
         raise SetupError(
-            f".venv was set up upon the ROS 2 at {built_upon}, which is not sourced here.",
+            f".venv was set up on top of the ROS 2 at {built_upon}, which is not sourced here.",
             f"source it (`. {built_upon}/setup.bash`) and run again, or `make clean` to start over "
             "without it.",
         )

@@ -61,7 +61,7 @@ def test_a_given_address_and_a_real_robots_address_stay() -> None:
 
 @pytest.mark.parametrize("address", ["192.168.1.10", "robot.lab"])
 def test_limits_of_the_simulated_cell_stay_on_loopback(address: str) -> None:
-    with pytest.raises(ArgumentError, match=f"robot_ip:={address} is no loopback address"):
+    with pytest.raises(ArgumentError, match=f"robot_ip:={address} is not a loopback address"):
         robot_address(address, SIM, True, "/")
 
 

@@ -59,7 +59,7 @@ def require_right_devices(cell: CellSettings, cameras: Mapping[str, CameraSource
         if expected != found:
             raise ForeignImagesError(
                 f"camera '{name}' reports serial {found}, the cell file says {expected}; "
-                "exchange the cables, or correct the cell file if the device was replaced"
+                "swap the cables, or correct the cell file if the device was replaced"
             )
 
 
@@ -181,6 +181,6 @@ def _motion(before: ArmReading, after: ArmReading) -> str:
     if after.moving or before.moving or joints > _REST_ROTATION_RAD:
         return (
             "the arm was not at rest while the images were taken (it moved by "
-            f"{moved_m * 1000:.1f} mm, {np.degrees(rotated_rad):.2f} deg); let go of it and wait"
+            f"{moved_m * 1000:.1f} mm, {np.degrees(rotated_rad):.2f} deg); release it and wait"
         )
     return ""

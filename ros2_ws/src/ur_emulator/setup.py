@@ -8,7 +8,7 @@ package_name = "ur_emulator"
 setup(
     name=package_name,
     version="0.1.0",
-    description="A UR controller with a Robotiq gripper over TCP that unmodified ur_rtde believes.",
+    description="An emulated UR controller and Robotiq gripper over TCP, for unmodified ur_rtde.",
     long_description=(Path(__file__).resolve().parent / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     author="The equi-rl-ur5 authors",

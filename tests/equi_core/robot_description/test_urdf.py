@@ -114,9 +114,9 @@ def test_a_longer_arm_has_longer_shapes():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("not xml", "no XML"),
+        ("not xml", "not XML"),
         ("<model/>", "begins with <model>"),
-        ("<robot><link name='a'/><link name='b'/></robot>", "no tree: roots a, b"),
+        ("<robot><link name='a'/><link name='b'/></robot>", "do not form a tree: roots a, b"),
         (
             "<robot><link name='a'/><link name='b'/><joint name='j' type='floating'>"
             "<parent link='a'/><child link='b'/></joint></robot>",

@@ -87,7 +87,7 @@ def test_a_policy_without_symmetric_memory_and_a_stranger_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(tmp_path)]) == 2
-    assert "is no model folder; export the policy first" in capsys.readouterr().err
+    assert "is not a model folder; export the policy first" in capsys.readouterr().err
 
 
 def test_few_scenes_are_refused_before_anything_is_played(

@@ -25,8 +25,8 @@ class AsymmetricSettings:
     """What the actor learns from: values (the critic's, of sampled actions), or successes
     (demonstrations and the agent's own successes, imitated; a control without critic)."""
     reward_scale: float = 1.0
-    """Factor on the rewards that enter the critic's targets. 0 is the control of every claim about
-    reward: all else stays, but nothing is learned from it."""
+    """Factor on the rewards that enter the critic's targets. 0 is the control for every claim
+    about reward: nothing else changes, but nothing is learned from reward."""
     discount: float = 0.98
     """Discount factor gamma."""
     td_lambda: float = 0.8
@@ -63,7 +63,7 @@ class AsymmetricSettings:
     actor_gradient_clip: float = 1.0
     """Largest norm of the actor's gradient."""
     actor_frozen_updates: int = 600
-    """For so many updates only the critic learns."""
+    """Number of updates in which only the critic learns."""
     policy_ema: float = 0.005
     """Share of the trained actor's weights that enters the acting policy per update."""
     sampled: SampledImprovementSettings = dataclasses.field(

@@ -22,21 +22,21 @@ class SacSettings:
     discount: float = 0.9
     """Discount factor gamma."""
     reward_scale: float = 1.0
-    """Factor on the rewards that enter the critic's targets. 0 is the control of every claim about
-    reward: all else stays, but nothing is learned from it."""
+    """Factor on the rewards that enter the critic's targets. 0 is the control for every claim
+    about reward: nothing else changes, but nothing is learned from reward."""
     td_lambda: float = 0.0
     """Lambda of the TD(lambda) targets: 0 bootstraps after one step, 1 sums the whole episode."""
     time_outs_end: bool = False
     """Whether an episode that runs out of time counts as ended, so that its value is 0 from there
     on: success within the time limit is then the objective. False bootstraps."""
     target_range: tuple[float, float] | None = None
-    """Range to which the critic's targets are clipped; None: they are not."""
+    """Range to which the critic's targets are clipped; None: no clipping."""
     tau: float = 0.005
     """Polyak coefficient: share of the new critic's weights that enters the target per update."""
     critic_heads: int = 2
-    """Values that the critic has of an action."""
+    """Number of heads of the critic; each estimates the value of an action."""
     target_heads: int = 2
-    """The smallest of so many of them, drawn at random per update, enters the targets (REDQ). If
+    """The targets use the smallest of this many heads, drawn at random per update (REDQ). If
     that is not all of them, the actor is improved by their mean, else by the smallest."""
     critic_layer_norm: bool = False
     """Whether hidden layers of the critic's heads are normalised; it keeps the symmetry exact."""
@@ -45,7 +45,7 @@ class SacSettings:
     critic_learning_rate: float = 3e-4
     """Adam's learning rate of the critic, and of an encoder that both share."""
     actor_gradient_clip: float = 0.0
-    """Largest norm of the actor's gradient; longer ones are shortened to it. 0: none is."""
+    """Largest norm of the actor's gradient; 0: no clipping."""
     critic_gradient_clip: float = 0.0
     """The same for the critic, and for an encoder that both share."""
     temperature_learning_rate: float = 1e-3
@@ -59,9 +59,9 @@ class SacSettings:
     demonstration_weight: float = 0.0
     """Weight of |policy's mean - expert's action|^2 in the actor's loss."""
     critic_warmup_updates: int = 0
-    """For so many updates the actor learns from demonstrations only, not from the critic."""
+    """Number of updates in which the actor learns from demonstrations only, not from the critic."""
     actor_frozen_updates: int = 0
-    """For so many updates the actor does not learn at all, only the critic does."""
+    """Number of updates in which only the critic learns."""
     actor_uses_updated_critic: bool = True
     """Whether the actor's loss runs the critic again after its update; False reuses the critic's
     own forward pass, which is 10 % faster."""

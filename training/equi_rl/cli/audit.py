@@ -143,8 +143,8 @@ def _environment(parsed: argparse.Namespace, console: Console) -> None:
         )
     console.print(table)
     console.print(
-        "0 is perfect symmetry. A small p (below 0.01) says that starts are not drawn"
-        " symmetrically; a large one that these samples do not show it."
+        "0 is perfect symmetry. A small p (below 0.01) means that initial scenes are not drawn"
+        " symmetrically; a large p means that these samples do not show it."
     )
 
 

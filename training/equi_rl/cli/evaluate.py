@@ -68,7 +68,7 @@ class EvaluateCommand:
     out: Path | None = None
     """Folder for evaluation.json and videos; without it, nothing is written."""
     videos: Annotated[int, tyro.conf.arg(aliases=["--films"])] = 2
-    """Successes and failures to keep as a video (GIF), at most so many of each."""
+    """Largest number of successes, and of failures, to keep as a video (GIF)."""
     workers: int = 2
     """Processes that run episodes."""
     device: Annotated[Device, tyro.conf.EnumChoicesFromValues] = Device.CPU
@@ -130,7 +130,7 @@ def play_all(
     if command.seed < TEST_SEED:
         raise EvaluationError(
             f"--seed {command.seed} must be at least {TEST_SEED}: policies are trained and chosen"
-            " on scenes below, and a success rate on those would flatter the policy"
+            " on scenes below, and their success rate would be too high"
         )
     config = CollectorConfig(
         contract.task,

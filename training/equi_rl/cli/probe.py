@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)
     try:
         if not (command.model / CONTRACT_FILE).is_file():
-            raise ProbeError(f"{command.model} is no model folder; export the policy first")
+            raise ProbeError(f"{command.model} is not a model folder; export the policy first")
         contract, digest, policy = load_policy(command.model)
         stored = make_probe(command, contract, digest, policy, console)
         folder = command.out or command.model
@@ -110,7 +110,7 @@ def make_probe(
     network = contract.network
     if not network.get("equivariant_lstm") or network.get("group") in (None, "flip"):
         raise ProbeError(
-            f"{command.model}: its LSTM is not equivariant; a probe would not turn with the scene"
+            f"{command.model}: its LSTM is not equivariant; a probe would not rotate with the scene"
         )
     if command.fit_scenes < 4 or command.test_scenes < 1:
         raise ProbeError("--fit-scenes must be at least 4, --test-scenes at least 1")

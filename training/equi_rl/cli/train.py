@@ -118,7 +118,7 @@ class RobotCommand:
     differs between devices, so a run is repeated to the bit on the same one only."""
     resume: _Flag = False
     """Resume the run in the folder; a fresh folder starts from the beginning. With more --rounds or
-    --environment-steps than before, a finished run goes on from its end."""
+    --environment-steps than before, a finished run is extended."""
 
     def execute(self, console: Console) -> dict[str, Any]:
         """Train to the end with a progress display."""

@@ -111,7 +111,7 @@ class DemoSet:
         except (ArrayFileError, PlainDataError, UnicodeDecodeError) as error:
             raise DemoError(f"{path} is not a demonstration file: {error}") from error
         if not isinstance(meta, dict):
-            raise DemoError(f"{path} is not a demonstration file: it says nothing of itself")
+            raise DemoError(f"{path} is not a demonstration file: its description is missing")
         if meta.get("format_version") != FORMAT_VERSION:
             raise DemoError(
                 f"{path} has format version {meta.get('format_version')}; this code reads "

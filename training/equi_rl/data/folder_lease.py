@@ -105,7 +105,7 @@ class FolderLease:
         if self._lost_to is not None:
             raise FolderInUseError(
                 f"{self._folder} was taken over by {_name(self._lost_to)} while this machine gave"
-                f" no sign of life for {DEAD_AFTER_S:.0f} s; the run goes on there"
+                f" no sign of life for {DEAD_AFTER_S:.0f} s; the run continues there"
             )
 
     def read(self) -> Owner | None:

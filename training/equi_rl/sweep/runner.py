@@ -111,7 +111,7 @@ class Sweep:
         elif ended.status is None and entry.losses < MAX_LOSSES:
             entry.not_before_s = time.monotonic() + RETRY_AFTER_S * 2**entry.losses
             entry.losses += 1
-            LOGGER.warning("%s lost its machine and goes on elsewhere: %s", name, ended.why)
+            LOGGER.warning("%s lost its machine and continues on another: %s", name, ended.why)
         elif ended.status == IN_USE and entry.losses:
             # Its lost machine may not be known as dead on the shared disk yet.
             entry.not_before_s = time.monotonic() + DEAD_AFTER_S / 4

@@ -76,7 +76,7 @@ class RobotRun:
     """One run, validated as a whole; `presets.robot_run` fills it from a preset."""
 
     task: str
-    """block_picking, block_pulling, block_pushing or drawer_opening."""
+    """block_picking, block_pulling, block_pushing, drawer_opening, or a task of your own."""
     preset: Preset = Preset.REWARD
     """Where the other defaults come from. paper: the published recipe. reward: imitation, then
     improvement by reward with a critic that sees the simulator's state. ship: DAgger, for policies
@@ -99,7 +99,7 @@ class RobotRun:
     rotate: bool = True
     """Whether sampled episodes are rotated by a random angle (augmentation)."""
     rotation_fits_square: bool = False
-    """Draw another angle, at last a quarter turn, where a rotated step would leave the square of
+    """Draw another angle, finally a quarter turn, where a rotated step would leave the square of
     actions that a policy can ask for; False lets the critic and the memory see such steps. Most
     demonstrations then fit at quarter turns only, which teach an equivariant agent nothing."""
     randomise: bool = False
@@ -110,11 +110,11 @@ class RobotRun:
     robot's driver and at its speeds; False: one that gives way by some millimetres."""
     continues: str = ""
     """Folder of an earlier run of the same task and agent, whose episodes and newest weights this
-    one starts from instead of demonstrations; steps, updates and seconds are counted on."""
+    one starts from instead of demonstrations; its steps, updates and seconds are added."""
     rounds: int = 100
     """Rounds of collecting and learning; 0: environment_steps alone ends the run."""
     environment_steps: int = 0
-    """The run ends when its replay buffer has received so many environment steps, demonstrations
+    """The run ends when its replay buffer has received this many environment steps, demonstrations
     and random episodes included; 0: rounds alone end the run."""
     episodes_per_round: int = 5
     """Episodes that the current policy collects in a round."""
@@ -126,7 +126,7 @@ class RobotRun:
     """Updates while one round of episodes is collected; 0: updates_per_step says how many."""
     updates_per_step: float = 1.0
     """With updates_per_round 0: updates per environment step that the round before has collected.
-    They are made while the next round is played, with the weights of before."""
+    They are made while the next round is played with the earlier weights."""
     pre_updates_per_step: float = 0.0
     """Updates per step of the demonstrations, once these are stored, and again per step of the
     random episodes, before the first round."""
@@ -154,9 +154,9 @@ class RobotRun:
     every episode lasts to its end. As many as fit are made: one after pretraining, the others at
     equal distances, the last at the end. None: one every evaluate_every rounds."""
     failing_evaluations: int = 10
-    """So many evaluations in a row without a success stop the run; 0: never."""
+    """Stop the run after this many evaluations in a row without a success; 0: never."""
     replay_capacity: int = 100_000
-    """Transitions held in the replay buffer."""
+    """Capacity of the replay buffer in transitions."""
     imitation: ImitationSettings = dataclasses.field(default_factory=ImitationSettings)
     """Imitation (behaviour cloning, DAgger)."""
     sac: SacSettings = dataclasses.field(default_factory=SacSettings)

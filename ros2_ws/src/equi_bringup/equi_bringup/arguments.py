@@ -41,7 +41,7 @@ MODEL = Argument(
     "model", None, "policy: a name in EQUI_MODELS or installed, or a path with a slash"
 )
 NAMESPACE = Argument("namespace", "", "ROS namespace of every node of this cell")
-FRAME_PREFIX = Argument("frame_prefix", "", "in front of every frame name, such as 'left_'")
+FRAME_PREFIX = Argument("frame_prefix", "", "prefix of every frame name, such as 'left_'")
 TASK = Argument(
     "task",
     "block_picking",
@@ -49,7 +49,7 @@ TASK = Argument(
     known_tasks(),
 )
 SEED = Argument(
-    "seed", str(TEST_SEED), "of the first scene; by default one that no policy was trained on"
+    "seed", str(TEST_SEED), "seed of the first scene; the default was not used in training"
 )
 PROFILE = Argument(
     "profile", "lenient", "how strictly the emulator behaves like a robot", ("lenient", "strict")
@@ -57,17 +57,17 @@ PROFILE = Argument(
 DRIVEN_BY = Argument(
     "driven_by",
     "policy",
-    "expert: the scripted expert acts by ground truth (simulation only)",
+    "expert: the scripted expert, which uses ground truth (simulation only)",
     ("policy", "expert"),
 )
 MODE = Argument(
     "mode",
     "full",
-    "shadow: the driver only listens; reduced: at a crawl. On a robot each needs the evidence of "
-    "the one before",
+    "shadow: the driver only listens; reduced: it moves slowly. On a robot each mode needs "
+    "evidence from the one before",
     ("shadow", "reduced", "full"),
 )
-I_KNOW = Argument("i_know", "", "your name, to run a mode without its evidence; logged, in red")
+I_KNOW = Argument("i_know", "", "your name, to run a mode without its evidence; logged in red")
 CALIBRATION = Argument("calibration", "", "folder of the cameras' calibration; empty: the cell's")
 IGNORE_CALIBRATION = Argument(
     "ignore_calibration",
@@ -75,9 +75,7 @@ IGNORE_CALIBRATION = Argument(
     "use a calibration that failed, expired or belongs to another cell; for rehearsals",
     BOOLEAN,
 )
-AUTOSTART = Argument(
-    "autostart", "true", "configure and activate the node; false: somebody else does", BOOLEAN
-)
+AUTOSTART = Argument("autostart", "true", "configure and activate the node; false: you do", BOOLEAN)
 COMMON = (ROBOT_IP, NAMESPACE, FRAME_PREFIX)
 """What every launch file of a cell has."""
 

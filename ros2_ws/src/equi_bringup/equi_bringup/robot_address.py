@@ -30,8 +30,8 @@ def robot_address(given: str, of_cell: str, simulated: bool, namespace: str) -> 
         return address
     if not _is_loopback(address):
         raise ArgumentError(
-            f"robot_ip:={address} is no loopback address, but the cell is simulated and its limits "
-            "are made for an emulator; use a real cell (sim:=false cell:=lab)"
+            f"robot_ip:={address} is not a loopback address, but the cell is simulated and its "
+            "limits are made for an emulator; use a real cell (sim:=false cell:=lab)"
         )
     if given or namespace in ("", "/"):
         return address

@@ -35,14 +35,14 @@ ARGUMENTS = (
         "cameras", "external", "realsense: start the cell's cameras too", ("external", "realsense")
     ),
     known.PROFILE,
-    Argument("episodes", "0", "evaluate so many, then end (simulated cell); 0: wait"),
+    Argument("episodes", "0", "number of episodes to run (simulated cell); 0: wait for goals"),
     known.SEED,
     Argument("balanced", "true", "half movable-first, half immovable-first episodes", BOOLEAN),
     Argument("record", "false", "a bag per episode", BOOLEAN),
     Argument("output", "", "folder of the results"),
     Argument("view", "false", "start RViz", BOOLEAN),
     Argument("console", "false", "the operator's console in the browser", BOOLEAN),
-    Argument("console_host", "127.0.0.1", "where it is served; not loopback: with a token"),
+    Argument("console_host", "127.0.0.1", "its address; any but loopback needs a token"),
     Argument("console_port", "8477", "its port"),
     Argument(
         "arrange",

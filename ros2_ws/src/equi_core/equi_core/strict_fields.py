@@ -110,7 +110,7 @@ def _typed(
             if math.isfinite(value):
                 return float(value)
         except OverflowError:
-            raise FieldError(name, "is a number beyond all measure") from None
+            raise FieldError(name, "is a number that is too large") from None
     elif isinstance(value, Mapping) if expected not in _WORDS else type(value) is expected:
         return value
     raise FieldError(name, f"is {_shown(value)}; it must be {_WORDS.get(expected, 'named values')}")

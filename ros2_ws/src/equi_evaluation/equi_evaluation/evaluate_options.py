@@ -73,7 +73,7 @@ def parse(arguments: Sequence[str]) -> EvaluateOptions:
         "--videos",
         type=int,
         default=2,
-        help="number of recordings, from the first on, to make a video of",
+        help="make videos of this many recordings, beginning with the first",
     )
     parser.add_argument(
         "--side-view", default="cam_left/color/image_raw", help="image topic for the video"

@@ -166,7 +166,7 @@ def _run_one(
         if layout is not None:
             operator.show(layout.description(Workspace()))
         operator.ask(f"arrange scene {seed}, step back", {"g": "go"})
-        operator.show(f"during the episode: {DONE} and ENTER when the task is done")
+        operator.show(f"during the episode: type {DONE} and ENTER when the task is done")
         operator.discard()
     record = episode_id if options.record else ""
     if record:

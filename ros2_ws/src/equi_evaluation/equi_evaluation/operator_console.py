@@ -62,7 +62,9 @@ class Operator:
                 if line == DONE:
                     declared = True
                 elif line is not None:
-                    self.show(f"'{line}' means nothing now; {DONE} and ENTER: the task is done")
+                    self.show(
+                        f"'{line}' is ignored now; type {DONE} and ENTER when the task is done"
+                    )
         return declared
 
     def ask(self, question: str, answers: Mapping[str, str]) -> str:

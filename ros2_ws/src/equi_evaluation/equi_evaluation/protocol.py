@@ -33,7 +33,7 @@ class Protocol:
     """Seeded scenes in order, until enough episodes count."""
 
     episodes: int
-    """Episodes that shall count."""
+    """Number of episodes that count."""
     seed: int = 0
     """Seed of the first scene; the following scenes count upwards."""
     balanced: bool = True

@@ -45,7 +45,7 @@ def damage_named(path: Path) -> Iterator[None]:
         raise
     except Exception as error:  # mcap, zstd and struct each have errors of their own
         raise RecordingError(
-            f"{path} is damaged or no record: {type(error).__name__}: {error}"
+            f"{path} is damaged or not a record: {type(error).__name__}: {error}"
         ) from error
 
 

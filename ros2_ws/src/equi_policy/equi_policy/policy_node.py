@@ -58,7 +58,7 @@ _STOP_TIMEOUT_S = 3.0
 _DRIVER_REFUSES = {
     DriverState.IDLE: "the driver is not active; nothing may move before somebody activates it: "
     "ros2 lifecycle set {driver} activate",
-    DriverState.PAUSED: "an operator paused the arm; it goes on after: "
+    DriverState.PAUSED: "an operator paused the arm; it continues after: "
     "ros2 service call {driver}/resume std_srvs/srv/Trigger",
 }
 
@@ -128,7 +128,8 @@ class PolicyNode(ManagedNode):
             action = policy.step(blank, policy.initial_state()).action
         if not np.isfinite(action).all():
             raise WeightsError(
-                str(folder), f"answers {action.tolist()} to a bare table; export the policy again"
+                str(folder),
+                f"answers {action.tolist()} for an empty table; export the policy again",
             )
         return policy
 

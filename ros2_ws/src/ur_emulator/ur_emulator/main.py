@@ -179,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--conformance",
         action="store_true",
-        help="print what each behaviour rests on (measured, documented, guessed), and end",
+        help="print what each behaviour is based on (measured, documented, guessed), and exit",
     )
     parser.add_argument(
         "--port-base",
@@ -206,14 +206,14 @@ def _parser() -> argparse.ArgumentParser:
         help="physics arm: file in which simulated cameras find the current shapes",
     )
     parser.add_argument(
-        "--realtime", action="store_true", help="ask for real-time priority, as a controller has"
+        "--realtime", action="store_true", help="request real-time priority, as a controller has"
     )
     parser.add_argument(
         "--linger-s",
         type=float,
         default=0.0,
-        help="when asked to end, stay for at most so long until the drivers have let go of arm and "
-        "gripper: a launch asks all of its processes at once. Default: %(default)s",
+        help="when asked to end, wait at most this long until the drivers have released arm and "
+        "gripper: a launch stops all of its processes at once. Default: %(default)s",
     )
     parser.add_argument("--verbose", action="store_true", help="log every connection")
     add_profile_options(parser)

@@ -337,7 +337,7 @@ class ExecuteProcess(Action):
             return max(float(text), 0.0)
         except ValueError:
             # Too late to refuse: the process has to be stopped.
-            self.__logger.error(f"'{text}' is no timeout in seconds, using {DEFAULT_STEP_S:g}")
+            self.__logger.error(f"'{text}' is not a timeout in seconds, using {DEFAULT_STEP_S:g}")
             return DEFAULT_STEP_S
 
     def __wants_terminal(self, context: LaunchContext) -> bool:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--window",
         type=int,
         default=DEFAULT_WINDOW,
-        help="average over at most so many messages (default: %(default)s)",
+        help="average over at most this many messages (default: %(default)s)",
     )
     add_qos_options(parser)
     add_spin_time(parser)

@@ -41,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     times = parser.add_mutually_exclusive_group()
     times.add_argument("-1", "--once", action="store_true", help="publish one message and exit")
     times.add_argument(
-        "-t", "--times", type=int, default=0, metavar="N", help="publish so many and exit"
+        "-t", "--times", type=int, default=0, metavar="N", help="publish this many and exit"
     )
     parser.add_argument(
         "-w",
         "--wait-matching-subscriptions",
         type=int,
         metavar="N",
-        help="first wait for so many subscriptions (default: 1 with --once and --times, else 0)",
+        help="first wait for this many subscriptions (default: 1 with --once and --times, else 0)",
     )
     parser.add_argument(
         "--max-wait-time-secs", type=float, metavar="N", help="give up that wait after N seconds"

@@ -153,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--dry-run", action="store_true", help="list every step with its largest speed and travel"
     )
-    parser.add_argument("--name", default="", help="what the lab calls this robot")
+    parser.add_argument("--name", default="", help="name of this robot in your lab")
     parser.add_argument(
         "--model", default="", help="ur3, ur5, ur10, ur3e, ur5e or ur10e, if it cannot say"
     )
@@ -168,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rehearse",
         action="store_true",
-        help="confirm every step by itself; refused for anything but an emulator on this computer",
+        help="confirm every step automatically; only for an emulator on this computer",
     )
     return parser
 

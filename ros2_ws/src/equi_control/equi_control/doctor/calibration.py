@@ -68,7 +68,7 @@ def check_serials(cell: CellFile, calibration: CellCalibration | None) -> Findin
         return warn(
             "camera serials",
             f"{', '.join(unchecked)}: any device is accepted",
-            "write the serial numbers to the cell file, so that exchanged cameras are noticed",
+            "write the serial numbers to the cell file, so that swapped cameras are detected",
         )
     return ok("camera serials", "as calibrated")
 

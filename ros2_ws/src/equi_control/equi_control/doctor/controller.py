@@ -157,7 +157,7 @@ def check_slider(values: Mapping[str, Any]) -> Finding:
         return warn(
             "speed slider",
             f"{100 * fraction:.0f} %: steps take longer",
-            "put it to 100 %; the driver's own limits keep the arm slow",
+            "set it to 100 %; the driver's own limits keep the arm slow",
         )
     return ok("speed slider", "100 %")
 

@@ -162,11 +162,15 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Example: equi-doctor --robot-ip 192.168.1.10 --cell lab",
     )
-    parser.add_argument("--robot-ip", default="", help="address of the UR controller; the cell's")
+    parser.add_argument(
+        "--robot-ip", default="", help="address of the UR controller; default: the cell's"
+    )
     parser.add_argument(
         "--cell", default="lab", help="name of a cell, or a path ending in .yaml. Default: lab"
     )
-    parser.add_argument("--calibration", default="", help="folder of the calibration; the cell's")
+    parser.add_argument(
+        "--calibration", default="", help="folder of the calibration; default: the cell's"
+    )
     parser.add_argument("--namespace", default="", help="ROS namespace of the cell")
     parser.add_argument("--no-cameras", action="store_true", help="do not listen to the cameras")
     return parser

@@ -104,7 +104,7 @@ class Driver(DriverView):
             self._start_servo()
         self._take_over.cancel()
         self.state = next_state(self.state, Event.RELEASED)
-        self.notice = "deactivated: an operator let go of the arm; activate it to go on"
+        self.notice = "deactivated: an operator released the arm; activate it to continue"
         return reports
 
     def begin_episode(self, episode_id: str) -> None:

@@ -42,7 +42,7 @@ class Event(enum.Enum):
     MOTION_ENDED = "the arm rests at its target"
     PAUSED = "an operator holds the arm"
     RESUMED = "the operator lets it go on"
-    RELEASED = "an operator let go of the arm"
+    RELEASED = "an operator released the arm"
     FAILED = "something went wrong"
     RESET = "an operator reset the fault and the robot is ready"
 

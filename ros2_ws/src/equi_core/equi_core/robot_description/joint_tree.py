@@ -61,7 +61,7 @@ class JointTree:
         try:
             robot = ElementTree.fromstring(text)
         except ElementTree.ParseError as error:
-            raise DescriptionError(f"the robot description is no XML: {error}") from None
+            raise DescriptionError(f"the robot description is not XML: {error}") from None
         if robot.tag != "robot":
             raise DescriptionError(f"the robot description begins with <{robot.tag}>, not <robot>")
         self.name = str(robot.get("name", ""))
@@ -71,7 +71,7 @@ class JointTree:
         roots = [link for link in self.links if link not in children]
         if len(roots) != 1 or len(set(children)) != len(children):
             raise DescriptionError(
-                f"the links of '{self.name}' are no tree: roots {', '.join(roots) or 'none'}"
+                f"the links of '{self.name}' do not form a tree: roots {', '.join(roots) or 'none'}"
             )
         self.root = roots[0]
 
@@ -103,7 +103,7 @@ class JointTree:
                 position = self.position(joint, positions) or 0.0
                 frames[joint.child] = frames[joint.parent] @ joint.transform(position)
             if len(rest) == len(waiting):
-                raise DescriptionError(f"{rest[0].parent} of joint {rest[0].name} is no link")
+                raise DescriptionError(f"{rest[0].parent} of joint {rest[0].name} is not a link")
             waiting = rest
         return frames
 

@@ -139,7 +139,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         const=CLOCK_HZ,
         default=0.0,
         metavar="HZ",
-        help=f"publish /clock so often (default: not; without a number {CLOCK_HZ:g} Hz)",
+        help=f"publish /clock at this rate [Hz] (default: off; without a number {CLOCK_HZ:g})",
     )
     parser.add_argument(
         "--clock-topics-all", action="store_true", help="publish /clock before every message"
