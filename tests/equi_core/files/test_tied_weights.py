@@ -98,7 +98,7 @@ def test_weights_that_are_not_copies_of_each_other_are_refused_by_layer():
     [
         ((8, 64), "it must be"),
         ((8, 2, 64, 1, 1), "2 filters per field"),
-        ((8, 1, 63, 1, 1), "no fields"),
+        ((8, 1, 63, 1, 1), "do not form fields"),
     ],
 )
 def test_tied_filters_of_impossible_shape_are_refused(shape, said):

@@ -122,7 +122,7 @@ def test_the_list_tells_other_engines_what_to_run(tmp_path, capsys, monkeypatch)
         (["--job-memory-mib", "900000000"], "needs 900000000 MiB of memory; this machine has"),
         (["--on", "ray", "--address", "127.0.0.1:9"], "no Ray cluster answers at 127.0.0.1:9"),
         (["--on", "ray", "--address", "nonsense"], "it must be 'auto' or host:port"),
-        (["--on", "slurm"], "is no part of a SLURM cluster"),
+        (["--on", "slurm"], "is not part of a SLURM cluster"),
     ],
 )
 def test_a_request_that_cannot_be_met_is_refused_in_one_sentence(more, words, tmp_path, capsys):

@@ -233,7 +233,7 @@ def test_observations_of_odd_shape_and_bad_settings_are_refused_by_name():
         RecurrentSacConfig(batch_episodes=0)
     with pytest.raises(ValueError, match=r"sac.discount is 5"):
         RecurrentSacConfig(discount=5)
-    with pytest.raises(ValueError, match="'spin:1' is no part"):
+    with pytest.raises(ValueError, match="'spin:1' is not valid"):
         layout_named("trivial:1,spin:1")
     with pytest.raises(ValueError, match=r"memory = 'elephant'"):
         dataclasses.replace(TINY, memory="elephant").network((2,), 1)

@@ -21,7 +21,7 @@ def layout_named(text: str) -> Layout:
         kind, _, count = part.strip().partition(":")
         if kind not in KINDS or not count.isdecimal() or int(count) < 1:
             raise SymmetryError(
-                f"layout = {text!r}: {part.strip()!r} is no part of one; write kind:channels with"
+                f"layout = {text!r}: {part.strip()!r} is not valid; write kind:channels with"
                 f" a kind of {', '.join(KINDS)}, for example 'trivial:1,sign:2'"
             )
         if kind == "vector" and int(count) % 2:

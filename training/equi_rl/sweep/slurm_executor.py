@@ -42,7 +42,7 @@ class SlurmExecutor:
             self._executor = submitit.AutoExecutor(folder=sign.parent / ".slurm", cluster=cluster)
         except RuntimeError as error:
             raise ClusterError(
-                f"this machine is no part of a SLURM cluster ({error}); run equi-sweep where"
+                f"this machine is not part of a SLURM cluster ({error}); run equi-sweep where"
                 " `sbatch` works"
             ) from None
         self._sign = sign

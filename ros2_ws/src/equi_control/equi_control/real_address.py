@@ -72,7 +72,7 @@ def refuse_loose_limits(config: DriverConfig) -> None:
             found.append(f"{name} is {value} ({word} {allowed} for a real robot)")
     if found:
         raise LinkError(
-            f"the limits are those of a simulated cell, but {host} is no loopback address: "
+            f"the limits are those of a simulated cell, but {host} is not a loopback address: "
             f"{'; '.join(found)}. Start with the cell file of the real cell, e.g. cell:=lab"
         )
 

@@ -197,7 +197,7 @@ class CellCalibration:
             return self.created + timedelta(days=self.valid_for_days)
         except OverflowError as error:
             raise CalibrationFormatError(
-                f"created_utc is {self.created_utc!r}; no calendar goes so far"
+                f"created_utc is {self.created_utc!r}; the date is out of range"
             ) from error
 
     def camera(self, name: str) -> CameraCalibration:
@@ -250,7 +250,7 @@ class CellCalibration:
             if not connected:
                 raise CalibrationRefusedError(
                     f"camera '{name}' has no serial number in the cell file; write the one on its "
-                    f"label ({expected} was calibrated), or 'any' to go without the check"
+                    f"label ({expected} was calibrated), or 'any' to skip the check"
                 )
             if connected not in (expected, ANY_SERIAL):
                 raise CalibrationRefusedError(

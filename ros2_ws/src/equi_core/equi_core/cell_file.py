@@ -193,7 +193,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _refuse_moved(path: Path, blocks: Mapping[str, Mapping[str, Any]]) -> None:
     for (node, name), now in _MOVED.items():
         if name in _dotted(blocks.get(node, {})):
-            raise CellFileError(f"{path}: '{node}: {name}' stands in one place now: '{now}'")
+            raise CellFileError(f"{path}: '{node}: {name}' has moved to '{now}'")
 
 
 def _dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -60,7 +60,7 @@ class PersonAtTheRobot:
             free_mm = float(answer)
         except ValueError as error:
             raise Aborted(
-                f"'{answer}' is no number of millimetres; measure, then start again"
+                f"'{answer}' is not a number of millimetres; measure, then start again"
             ) from error
         if not free_mm >= needed_mm:
             raise Aborted(
@@ -118,7 +118,7 @@ class Rehearsal:
         """
         if not is_emulator(host):
             raise Aborted(
-                f"--rehearse confirms every motion by itself, and {host} is not known to be an "
+                f"--rehearse confirms every motion automatically, and {host} is not known to be an "
                 f"emulator (no control API on port {_EMULATOR_PORT} of a loopback address); leave "
                 "it out"
             )

@@ -190,7 +190,7 @@ def watch_until_rest(link: MeasurementLink, recording: Recording, *, kick: bool 
         quiet = quiet + 1 if float(np.abs(sample.speeds_rad_s).max()) < AT_REST_RAD_S else 0
         away = abs(float(sample.joints_rad[MOVED_JOINT] - start.joints_rad[MOVED_JOINT]))
         if away > LONGEST_TRAVEL_RAD:
-            raise Aborted(f"the arm went on for {away:.3f} rad after it was told to stop")
+            raise Aborted(f"the arm moved on by {away:.3f} rad after it was told to stop")
         if sample.time_s - recording.samples[begin - 1].time_s > _SETTLE_LIMIT_S:
             raise Aborted(f"the arm does not come to rest within {_SETTLE_LIMIT_S} s")
     return len(recording.samples) - _REST_CYCLES

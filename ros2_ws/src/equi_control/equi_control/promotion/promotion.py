@@ -81,7 +81,7 @@ def admit(config: DriverConfig, stage: Stage, subject: Subject, i_know: str) -> 
         return ""
     if not i_know.strip():
         raise PromotionRefused(
-            f"{missing}, or take it upon yourself with i_know:='your name', which is logged"
+            f"{missing}, or take the responsibility with i_know:='your name', which is logged"
         )
     notice = f"i_know: {i_know.strip()} runs mode {stage.value} without its evidence ({missing})"
     _LOG.error(notice)  # in red on every terminal

@@ -68,7 +68,7 @@ class StoredProbe:
         try:
             weights = np.array(self.weights, dtype=np.float64)
         except ValueError as error:
-            raise ProbeError("weights are no table of numbers; run equi-probe again") from error
+            raise ProbeError("weights are not a table of numbers; run equi-probe again") from error
         return BeliefProbe(
             self.group, self.parts, self.channels, PlaneBasis(self.widths_m), weights
         )

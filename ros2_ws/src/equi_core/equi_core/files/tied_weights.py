@@ -163,7 +163,7 @@ def _untied_weight(layer: str, tied: FloatArray, group: _Group) -> FloatArray:
         )
     permutes_input = layer != _FIRST_LAYER
     if permutes_input and tied.shape[2] % group.order:
-        raise TiedWeightsError(f"layer {layer}: {tied.shape[2]} input channels are no fields")
+        raise TiedWeightsError(f"layer {layer}: {tied.shape[2]} input channels do not form fields")
     has_pixels = tied.shape[-1] > 1
     kept, origins = group.sources(has_pixels)
     if tied.shape[1] != len(kept):

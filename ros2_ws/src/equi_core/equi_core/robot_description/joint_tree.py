@@ -111,7 +111,7 @@ class JointTree:
 def _joint(element: ElementTree.Element) -> Joint:
     name, kind = str(element.get("name")), str(element.get("type"))
     if kind not in _KINDS:
-        raise DescriptionError(f"joint {name} is '{kind}'; understood are {', '.join(_KINDS)}")
+        raise DescriptionError(f"joint {name} is '{kind}'; supported are {', '.join(_KINDS)}")
     parent, child = element.find("parent"), element.find("child")
     if parent is None or child is None:
         raise DescriptionError(f"joint {name} lacks its parent or child link")
