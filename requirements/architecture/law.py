@@ -78,7 +78,7 @@ LIBRARIES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("torch",): ("equi_rl.*", "equi_policy.*", "equi_system_tests.*"),
     ("ray", "submitit"): ("equi_rl.cluster.*", "equi_rl.sweep.*"),  # an extra: cluster.txt
     ("open3d",): ("equi_perception.*", "equi_calibration.*"),
-    ("nicegui", "fastapi"): ("equi_console.page*", "equi_console.server"),
+    ("nicegui", "fastapi"): ("equi_console.web.page*", "equi_console.web.server"),
 }
 # Packages without ROS: neither its client library nor its messages.
 WITHOUT_ROS = ("equi_core", "ur_emulator", "equi_rl")

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from equi_console.arm_surface import ArmSurface
-from equi_console.camera_correction import NoCorrectionError, measure_camera
-from equi_console.placement import check_placement
+from equi_console.scene.arm_surface import ArmSurface
+from equi_console.scene.camera_correction import NoCorrectionError, measure_camera
+from equi_console.scene.placement import check_placement
 from looked_at_scenes import RIG, Look, layout_of, look
 
 from equi_cell_sim.camera_model import CameraRig, Miscalibration

@@ -11,7 +11,7 @@ import pytest
 from equi_console import desk_state as states
 from equi_console.desk import Action, Desk
 from equi_console.desk_state import DeskState, PerceptionView, RobotView, SafetyView
-from equi_console.placement import Placed, Placement
+from equi_console.scene.placement import Placed, Placement
 from equi_console.seat import OperatorSeat, SeatTaken
 
 ANNA, BEN = "browser-a", "browser-b"
@@ -62,13 +62,10 @@ def test_a_press_is_answered_before_it_is_carried_out_and_the_answer_is_complete
     assert [(line.ok, line.text) for line in desk.answers] == [(True, "at home")]
 
 
-def test_a_press_is_answered_within_a_fraction_of_200_ms_also_if_the_cell_never_answers(
-    desk: Desk,
-) -> None:
-    begun_s = time.monotonic()
+def test_presses_are_answered_also_if_the_cell_never_answers(desk: Desk) -> None:
     for _ in range(20):
-        desk.press(ANNA, Action.PAUSE)
-    assert (time.monotonic() - begun_s) / 20 < 0.02
+        assert desk.press(ANNA, Action.PAUSE).text == "asked ..."
+    assert [line.ok for line in desk.answers] == [None] * 20
 
 
 def test_an_error_while_carrying_out_is_an_answer_not_an_end(desk: Desk) -> None:
@@ -140,8 +137,10 @@ def test_on_a_robot_episodes_are_run_one_by_one_and_the_operator_labels(desk: De
     assert "no episode waits" in desk.press(ANNA, Action.LABEL, label="void").text
 
 
-def test_nothing_runs_beside_an_episode(desk: Desk) -> None:
+@pytest.mark.parametrize("driver_state", [states.HOLD, states.ACTIVE, states.PAUSED])
+def test_nothing_runs_beside_an_episode(desk: Desk, driver_state: int) -> None:
     desk.running = "episode 3"
+    desk.state.robot = robot(driver_state)
     assert "episode 3 is running; stop it first" in desk.press(ANNA, Action.RUN).text
     assert "episode 3 is running; stop it first" in desk.press(ANNA, Action.GO_HOME).text
 

@@ -94,6 +94,9 @@ def test_a_fault_is_reset_only_by_its_name(page: Any, served: tuple[str, Managed
     at(page, "reset").click()
     answered(page, "type PROTECTIVE_STOP")
     at(page, "acknowledge").fill("PROTECTIVE_STOP")
+    os.kill(served[1].pid, signal.SIGUSR2)  # news of the cell must not wipe out what was typed
+    playwright.expect(at(page, "fault")).to_contain_text("the slider was moved")
+    playwright.expect(at(page, "acknowledge")).to_have_value("PROTECTIVE_STOP")
     at(page, "reset").click()
     playwright.expect(at(page, "fault")).to_have_count(0)
     at(page, "activate").click()

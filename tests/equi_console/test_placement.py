@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from equi_console.placement import TableView, check_placement, sealed_words
+from equi_console.scene.placement import TableView, check_placement, sealed_words
 from looked_at_scenes import layout_of, look, measured_errors, moved
 
 from equi_rl.envs import HiddenPropertyEnv, make_env

@@ -18,7 +18,7 @@ from equi_console.desk import Desk
 from equi_console.desk_state import DeskState
 from equi_console.drawing import side_view, top_view
 from equi_console.episode_worker import EpisodeWorker
-from equi_console.server_options import ServerError, parse, require_free
+from equi_console.web.server_options import ServerError, parse, require_free
 from families import wait_until
 
 from equi_core.files.scene_layout import LayoutObject, SceneLayout, SceneLayouts
@@ -200,7 +200,7 @@ def test_a_place_that_cannot_be_served_is_one_sentence(words: list[str], sentenc
 def test_nobody_gets_in_without_the_token(
     kind: str, query: bytes, cookie: bytes, let_in: bool
 ) -> None:
-    server = pytest.importorskip("equi_console.server", reason="needs make setup CONSOLE=1")
+    server = pytest.importorskip("equi_console.web.server", reason="needs make setup CONSOLE=1")
     reached, sent = [], []
 
     async def page(scope: Any, receive: Any, send: Any) -> None:

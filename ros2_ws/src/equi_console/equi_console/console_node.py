@@ -25,15 +25,15 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.utilities import remove_ros_args
 
-from equi_console.camera_correction import CellCorrection, NoCorrectionError
 from equi_console.desk import Action, Desk
 from equi_console.desk_state import DeskState
 from equi_console.episode_worker import EpisodeWorker
-from equi_console.placement import TableView, check_placement, sealed_words
 from equi_console.ros_arm_view import ArmView
 from equi_console.ros_feeds import Feeds
 from equi_console.ros_requests import Done, Requests
-from equi_console.server_options import ServerError, ServerOptions, parse, require_free
+from equi_console.scene.camera_correction import CellCorrection, NoCorrectionError
+from equi_console.scene.placement import TableView, check_placement, sealed_words
+from equi_console.web.server_options import ServerError, ServerOptions, parse, require_free
 from equi_core.calibration import CalibrationError, CellCalibration
 from equi_core.files.scene_layout import FILE_NAME as LAYOUTS_FILE
 from equi_core.files.scene_layout import LayoutError, SceneLayout, SceneLayouts
@@ -231,7 +231,7 @@ def main(args: list[str] | None = None) -> int:
     except ServerError as error:
         sys.stderr.write(f"console: {error}\n")
         return EXIT_REFUSED
-    from equi_console.server import serve  # takes a second
+    from equi_console.web.server import serve  # takes a second
 
     with initialized(arguments) as shutdown:
         shutdown.ignore()  # the web server handles signals

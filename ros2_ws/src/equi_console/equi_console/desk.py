@@ -155,11 +155,12 @@ def _refusal_by_state(
         return _reset_refusal(state, str(arguments.get("acknowledged", "")), count)
     if word == "FAULT":
         return "a fault is latched; reset it first"
+    # Before the driver's state: an episode that runs is why the arm is not held.
+    if action in (Action.RUN, Action.GO_HOME) and desk.running:
+        return f"{desk.running} is running; stop it first"
     wanted, why = _NEEDS[action]
     if word not in wanted.split():
         return f"{why} (it is {word})"
-    if action in (Action.RUN, Action.GO_HOME) and desk.running:
-        return f"{desk.running} is running; stop it first"
     return _run_refusal(state, desk, arguments) if action is Action.RUN else ""
 
 

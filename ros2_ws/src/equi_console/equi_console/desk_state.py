@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from equi_console.placement import Placement
+from equi_console.scene.placement import Placement
 from equi_core.files.scene_layout import SceneLayout
 
 FloatArray = NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_console.desk_state import DeskState, StepView
-from equi_console.placement import by_place
+from equi_console.scene.placement import by_place
 from equi_core.contract import ImageSpec
 from equi_core.files.scene_layout import SceneLayout
 from equi_evaluation.episode_video import depth_image, draw_beliefs

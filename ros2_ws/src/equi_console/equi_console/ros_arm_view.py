@@ -14,8 +14,8 @@ import numpy as np
 from equi_interfaces.msg import RobotState
 from numpy.typing import NDArray
 
-from equi_console.arm_surface import ArmSurface
-from equi_console.camera_correction import CellCorrection, NoCorrectionError, measure_camera
+from equi_console.scene.arm_surface import ArmSurface
+from equi_console.scene.camera_correction import CellCorrection, NoCorrectionError, measure_camera
 from equi_core.calibration import CalibrationError, CellCalibration
 from equi_core.cell_file import CellFile, CellFileError
 from equi_core.locations.find import NotFoundError, find_calibration, find_cell_file

@@ -26,7 +26,7 @@ from visualization_msgs.msg import MarkerArray
 
 from equi_console import drawing
 from equi_console.desk_state import DeskState, PerceptionView, RobotView, SafetyView, StepView
-from equi_console.placement import TableView
+from equi_console.scene.placement import TableView
 from equi_core.contract import ImageSpec
 from equi_evaluation.episode_recorder import ImageFormatError, rgb_image
 from equi_ros import qos

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from equi_console.arm_surface import PosedSurface
+from equi_console.scene.arm_surface import PosedSurface
 
 FloatArray = NDArray[np.float64]
 

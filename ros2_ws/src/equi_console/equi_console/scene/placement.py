@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from equi_console.camera_correction import CellCorrection
+from equi_console.scene.camera_correction import CellCorrection
 from equi_core.contract import ImageSpec
 from equi_core.files.scene_layout import LayoutObject, SceneLayout
 from equi_core.observation.image import finger_mask, pixel_centres_m

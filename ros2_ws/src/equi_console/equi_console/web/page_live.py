@@ -15,7 +15,7 @@ from equi_console.desk_state import StepView
 from equi_core.motion.ur5_kinematics import link_frames
 
 if TYPE_CHECKING:
-    from equi_console.server import Pictures
+    from equi_console.web.server import Pictures
 
 _BALLS_PER_LINK = 5
 _MOST_SIDE_VIEWS = 2

@@ -20,8 +20,8 @@ from nicegui import app, run, ui
 from equi_console import drawing
 from equi_console.desk import Desk
 from equi_console.episode_worker import EpisodeWorker
-from equi_console.page import build_page
-from equi_console.server_options import ServerOptions
+from equi_console.web.page import build_page
+from equi_console.web.server_options import ServerOptions
 from equi_evaluation.episode_video import filmstrip, load_frames
 from equi_evaluation.recording import RecordingError, mcap_file
 

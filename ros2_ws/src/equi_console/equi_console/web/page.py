@@ -15,13 +15,14 @@ from nicegui import app, ui
 
 from equi_console.desk import LABELS, URGENT, Action, Desk
 from equi_console.episode_worker import EpisodeWorker
-from equi_console.page_live import LivePanel
-from equi_console.page_state import ProtocolPanel, StatePanel
 from equi_console.seat import SeatTaken
-from equi_console.server_options import ServerOptions
+from equi_console.web.page_alarms import Alarms, asks
+from equi_console.web.page_live import LivePanel
+from equi_console.web.page_state import ProtocolPanel, StatePanel
+from equi_console.web.server_options import ServerOptions
 
 if TYPE_CHECKING:
-    from equi_console.server import Pictures
+    from equi_console.web.server import Pictures
 
 _REFRESH_S = 0.1
 _SLOW_S = 1.0
@@ -89,7 +90,7 @@ def build_page(
                 act = _ActPanel(desk, worker, browser)
                 state = StatePanel(desk)
         protocol = ProtocolPanel(worker)
-        alarm = _Alarms(desk, browser, alarms)
+        alarm = Alarms(desk, browser, alarms)
 
         def refresh() -> None:
             live.refresh()
@@ -118,7 +119,7 @@ class _ActPanel:
             with ui.row().classes("items-end"):
                 self._name = ui.input("your name").props('dense data-testid="name"')
                 self._take = ui.button("take the desk", on_click=self._sit)
-                self._take.props(f'dense data-testid="take" {_asks("take the desk")}')
+                self._take.props(f'dense data-testid="take" {asks("take the desk")}')
                 self._over = ui.button("take over", on_click=self._ask_take_over, color="orange")
                 self._over.props('dense data-testid="take-over"')
             self._seat = ui.label().props('data-testid="seat"').classes("text-sm")
@@ -131,10 +132,10 @@ class _ActPanel:
                     self._button(action, "primary")
             with ui.row().classes("items-end"):
                 ui.button("run one", on_click=lambda: self._press(Action.RUN, episodes=1)).props(
-                    f'data-testid="run" {_asks("run one")}'
+                    f'data-testid="run" {asks("run one")}'
                 )
                 ui.button("run", on_click=self._run_many).props(
-                    f'data-testid="run-many" {_asks("run")}'
+                    f'data-testid="run-many" {asks("run")}'
                 )
                 self._count = ui.number("episodes", value=5, min=1, precision=0).classes("w-20")
                 self._count.props('dense data-testid="count"')
@@ -144,7 +145,7 @@ class _ActPanel:
                     ui.button(
                         f"{label} ({label[0]})",
                         on_click=lambda label=label: self._press(Action.LABEL, label=label),
-                    ).props(f'dense outline data-testid="label-{label}" {_asks("label " + label)}')
+                    ).props(f'dense outline data-testid="label-{label}" {asks("label " + label)}')
             self._running = ui.label().props('data-testid="running"').classes("text-sm font-bold")
             _pressed_line()
             self._answers = (
@@ -154,7 +155,7 @@ class _ActPanel:
             self._question = ui.label()
             with ui.row():
                 ui.button("yes, I take over", on_click=self._take_over, color="orange").props(
-                    f'data-testid="confirm-take-over" {_asks("take over")}'
+                    f'data-testid="confirm-take-over" {asks("take over")}'
                 )
                 ui.button("no", on_click=self._dialog.close)
         ui.keyboard(on_key=self._on_key)
@@ -183,7 +184,7 @@ class _ActPanel:
         hint = "anybody may press this" if action in URGENT else "needs the desk"
         button = ui.button(action.value, on_click=lambda: self._press(action), color=colour)
         name = action.value.replace(" ", "-")
-        button.props(f'data-testid="{name}" {_asks(action.value)}').tooltip(hint)
+        button.props(f'data-testid="{name}" {asks(action.value)}').tooltip(hint)
 
     def _press(self, action: Action, **arguments: object) -> None:
         self._desk.press(self._browser, action, **arguments)
@@ -220,65 +221,6 @@ class _ActPanel:
             self._press(Action.LABEL, label=_KEYS[pressed])
 
 
-class _Alarms:
-    """Banners across the page: fault with its acknowledgement, missing evidence, shadow mode."""
-
-    def __init__(self, desk: Desk, browser: str, column: ui.column) -> None:
-        self._desk, self._browser, self._column = desk, browser, column
-        self._shown: object = None
-
-    def refresh(self) -> None:
-        """Draw the banners anew when they have changed."""
-        state, safety = self._desk.state, self._desk.state.safety
-        silent = state.driver_word == "SILENT"
-        shown = (safety, silent)
-        if shown == self._shown:
-            return
-        self._shown = shown
-        self._column.clear()
-        with self._column:
-            if silent:
-                self._banner("the driver is not heard", "bg-gray-300", "silent")
-            if safety is None:
-                return
-            if safety.i_know:
-                self._banner(safety.i_know, "bg-red-600 text-white font-bold", "i-know")
-            if safety.is_shadow:
-                words = "SHADOW: the driver only listens; nothing can move"
-                self._banner(words, "bg-blue-200", "shadow")
-            if safety.fault:
-                self._fault()
-
-    def _banner(self, text: str, classes: str, test_id: str) -> None:
-        with ui.row().classes(f"w-full p-2 {classes}"):
-            ui.label(text).props(f'data-testid="{test_id}"')
-
-    def _fault(self) -> None:
-        safety = self._desk.state.safety
-        if safety is None:
-            return
-        with ui.row().classes("w-full p-2 bg-red-200 items-center"):
-            with ui.column().classes("gap-0 grow"):
-                ui.label(f"FAULT {safety.fault_name}: {'; '.join(safety.reasons)}").classes(
-                    "font-bold"
-                ).props('data-testid="fault"')
-                ui.label(f"What to do: {safety.operator_action}")
-            typed = ui.input(f"type {safety.fault_name}").props('dense data-testid="acknowledge"')
-
-            def reset() -> None:
-                acknowledged = str(typed.value or "")
-                self._desk.press(
-                    self._browser,
-                    Action.RESET_FAULT,
-                    acknowledged=acknowledged,
-                    fault_count=safety.fault_count,
-                )
-
-            ui.button("reset fault", on_click=reset, color="red").props(
-                f'data-testid="reset" {_asks("reset fault")}'
-            )
-
-
 def _answer_presses_at_once(keys: dict[str, str]) -> None:
     """Put the script on the page that is being built.
 
@@ -294,8 +236,3 @@ def _pressed_line() -> None:
     ui.element("div").classes("w-full text-sm text-orange-700 h-5").props(
         'data-testid="pressed" aria-live="polite"'
     )
-
-
-def _asks(words: str) -> str:
-    """Attribute that makes an element a button whose press is answered at once."""
-    return f'data-press="{words}"'

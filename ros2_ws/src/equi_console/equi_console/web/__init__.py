@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The page in the browser and its server."""
