@@ -98,7 +98,7 @@ class Profile:
         0.0, 0.0, 1.0, "a script thread begins this much later than it is started"
     )
     resume_keeps_target: bool = _switch(
-        False, "play resumes towards the old pose until the watchdog's time has passed anew"
+        False, "play resumes towards the old pose until the watchdog's time has passed again"
     )
     cycle_jitter_s: float = _number(0.0, 0.0, 0.1, "lateness of the controller's cycles, typical")
     remote_control: bool = _switch(True, "e-Series: in remote control at start")
