@@ -33,7 +33,7 @@ def collect(
     """Drive the arm through poses that show the board to every camera, and save a dataset.
 
     Needs the cameras' ROS topics and the robot's controller (or the simulated cell). The board is
-    in the gripper; blocks stand on the table. The robot driver must not be running meanwhile.
+    in the gripper; blocks are on the table. The robot driver must not be running.
     Example: equi-calibrate collect runs/calibration_1 --cell sim
 
     Args:

@@ -38,7 +38,7 @@ def board(
         out: path without suffix.
         page: paper size, landscape.
         cell: whose board to print.
-        square_mm: other side of a square than the cell file says; the marker keeps its proportion.
+        square_mm: side of a square, if not the cell file's; the marker is scaled with it.
     """
     spec = load_cell(cell_path(cell)).board
     if square_mm is not None:
@@ -50,7 +50,7 @@ def board(
     console.print(f"Wrote {pdf} and {png}.", highlight=False)
     console.print(
         f"Print at 100 %. Measure the ruler and a row of squares: {spec.columns} squares must be "
-        f"{1000 * spec.width_m:.1f} mm. Put what you measured into the cell file.",
+        f"{1000 * spec.width_m:.1f} mm. Write what you measured into the cell file.",
         highlight=False,
     )
     return 0
@@ -77,8 +77,8 @@ def simulate(
         cell: the cell to imitate.
         seed: draws the truth and the noise.
         poses: stops of the arm; the cell file's number if not given.
-        print_scale: true size of the print over its stated size, to see it found out.
-        swap_cameras: exchange the cables of the cameras.
+        print_scale: true size of the print over its stated size, a fault that 'check' finds.
+        swap_cameras: swap the cables of the cameras.
         moved_camera: move this camera while collecting ...
         moved_mm: ... by this much ...
         moved_after_pose: the number of images after which it moves.
@@ -115,7 +115,7 @@ def solve(
         cell: its cell; the one that the dataset names if not given.
         refine_intrinsics: also solve for focal lengths and principal points.
         icp: also use the depth clouds of the blocks as a constraint between the cameras (ICP);
-            worth it when few views were collected or depth and colour are not quite aligned.
+            useful with few views, or if depth and colour are not quite aligned.
     """
     data = load_dataset(dataset)
     settings = load_cell(cell_path(cell or data.cell))
