@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from multiprocessing.shared_memory import SharedMemory
 
 import pytest
 
@@ -93,3 +94,34 @@ def test_ten_minutes_of_episodes_through_all_nodes_grow_nothing(
 ) -> None:
     monkeypatch.setenv("ROS_DOMAIN_ID", str(ros_domain_id))
     assert soak.main(["--minutes", "10"]) == 0
+
+
+def test_shared_memory_of_others_is_not_counted() -> None:
+    program = (
+        "from multiprocessing.shared_memory import SharedMemory\n"
+        "mine = SharedMemory(create=True, size=5_000_000)\n"
+        "print(mine.name, flush=True)\n"
+        "input()\n"
+        "mine.unlink()\n"
+    )
+    others = SharedMemory(create=True, size=1_000_000)
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as child:
+            assert child.stdout is not None
+            name = child.stdout.readline().strip()
+            sample = soak.take_sample(os.getpid(), 0.0)
+            held = soak.mapped_segments(child.pid)
+            child.communicate("\n")
+    finally:
+        others.close()
+        others.unlink()
+
+    assert list(held) == [f"/dev/shm/{name}"]
+    assert held[f"/dev/shm/{name}"] == pytest.approx(5e6, abs=4096)
+    assert sample.segments == 1
+    assert sample.segments_mb == pytest.approx(5.0, abs=0.01)

@@ -5,8 +5,9 @@
     make soak ARGS="--minutes 30 --task drawer_opening"
     make soak ARGS="--attach 4711"             # watch a launch that runs already
 
-Memory, threads and open files of every process of the launch, and shared memory of DDS, are read
-every few seconds. After the first minutes, in which buffers and caches fill, none may grow.
+Memory, threads and open files of every process of the launch, and the shared memory that they have
+mapped (that of DDS), are read every few seconds. After the first minutes, in which buffers and
+caches fill, none may grow.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 _PERIOD_S = 5.0
-_SHARED_MEMORY = Path("/dev/shm")
+_SHARED_MEMORY = "/dev/shm/"
 MOST_MB = 20.0
 """Growth of a process between the two halves of the time after warming up that is no leak: a leak
 of one depth cloud in a thousand is above it within ten minutes."""
@@ -49,7 +50,7 @@ class Sample:
     time_s: float
     processes: Mapping[str, Usage]
     segments: int
-    """Files in shared memory."""
+    """Files in shared memory that one of them has mapped; those of other launches do not count."""
     segments_mb: float
 
 
@@ -129,13 +130,30 @@ def usage(pid: int) -> Usage | None:
 def take_sample(root: int, began_s: float) -> Sample:
     """Everything now; a process is called by its name and number, so that a new one is new."""
     processes = {}
+    segments: dict[str, int] = {}
     for pid, name in descendants(root).items():
         held = usage(pid)
         if held is not None and held.resident_mb > 0:
             processes[f"{name} ({pid})"] = held
-    files = [path for path in _SHARED_MEMORY.iterdir() if path.is_file()]
-    size_mb = sum(path.stat().st_size for path in files if path.exists()) / 1e6
-    return Sample(time.monotonic() - began_s, processes, len(files), size_mb)
+            segments |= mapped_segments(pid)
+    size_mb = sum(segments.values()) / 1e6
+    return Sample(time.monotonic() - began_s, processes, len(segments), size_mb)
+
+
+def mapped_segments(pid: int) -> dict[str, int]:
+    """Shared memory that a process has mapped: size [bytes] by path, a removed file too."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return {}
+    found: dict[str, int] = {}
+    for line in lines:
+        addresses, _, path = line.partition(" ")
+        begin, _, end = addresses.partition("-")
+        path = path[path.find(_SHARED_MEMORY) :] if _SHARED_MEMORY in path else ""
+        if path:
+            found[path] = found.get(path, 0) + int(end, 16) - int(begin, 16)
+    return found
 
 
 def growth_of(samples: Sequence[Sample], warm_up_s: float) -> list[Growth]:
