@@ -174,14 +174,18 @@ def test_a_job_that_no_node_can_hold_is_refused_before_anything_starts(tmp_path,
 
 
 def a_run() -> RobotRun:
-    """A small run of everything that is played: demonstrations, random, own, evaluation."""
+    """A small run of everything that is played: demonstrations, random, own, evaluation.
+
+    Pushed blocks, scenes of all kinds and an expert that takes over: whatever a player remembers of
+    an earlier episode changes contacts, and so the bits.
+    """
     return robot_run(
-        "block_picking",
-        Preset.PAPER,
-        pre_updates_per_step=0.0,
+        "block_pushing",
+        Preset.SHIP,
         evaluation_share=None,
         demonstrations=4,
         random_episodes=2,
+        expert_takeover_within=5,
         imitation={"updates": 2},
         rounds=8,
         episodes_per_round=6,
