@@ -56,7 +56,7 @@ class ExpertConfig:
     failed_attempts: int = 1
     """NEAREST: visible failures after which an object counts as immovable."""
     stiff_arm: bool = False
-    """For an arm that stands still where it touches something, and does not slide off."""
+    """For an arm that stops where it touches something: the task's `stiff_skill`, if it has one."""
 
 
 @dataclass(frozen=True)

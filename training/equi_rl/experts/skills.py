@@ -152,8 +152,9 @@ def push(
 def open_drawer(state: WorldState, index: int, *, stiff_arm: bool = False) -> Goal:
     """Reach with closed fingers behind the handle bar and pull.
 
-    Fingers of an arm that gives way slide off a handle on which they come down; those of a stiff
-    arm stay there. So with a `stiff_arm` they wait above it until they are over the gap.
+    Fingers that come down on the handle or its posts stay there, however long they press. So with
+    a `stiff_arm` they wait above until they are over the gap, and rise from what they stand on.
+    Without one they do neither: the benchmarks' demonstrations stay what they were.
     """
     drawer = state.scene.objects[index]
     handle = np.array(handle_position_m(drawer)[:2])

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A stiff arm that notices contact as the robot's servo process does, by the same law.
 
-Without it the simulated arm gives way by millimetres before a step counts as blocked, and fingers
-slide off what they press on. A real arm does not: its step ends at some 25 N, less than a
-millimetre after the first touch. What a policy sees after that is different, so policies that are
-deployed are trained with this.
+Without it the simulated arm gives way by millimetres before a step counts as blocked. A real arm
+does not: its step ends at some 25 N, a millimetre or two after the first touch. What a policy sees
+after that is a little different, so policies that are deployed are trained with this.
 """
 
 from __future__ import annotations
