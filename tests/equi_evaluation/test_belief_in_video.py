@@ -62,3 +62,16 @@ def test_recorded_markers_belong_to_the_step_of_their_observation() -> None:
     found = _beliefs([message], gripper_at)
     assert list(found) == [3]
     np.testing.assert_allclose(found[3], [(0.1, -0.1, 0.92), (-0.1, 0.1, 0.08)], atol=1e-12)
+
+
+def test_the_text_stays_in_the_picture_for_an_object_at_its_edge() -> None:
+    whole = _text_pixels((0.0, 0.0))
+    for place_m in ((0.25, 0.0), (-0.25, 0.0), (0.0, 0.25), (0.0, -0.27)):
+        assert _text_pixels(place_m) >= whole
+
+
+def _text_pixels(place_m: tuple[float, float]) -> int:
+    """Pixels of the text's black outline."""
+    blank = np.full((SIZE, SIZE, 3), 255, dtype=np.uint8)
+    drawn = draw_beliefs(blank, [(*place_m, 1.0)], VIEW_M)
+    return int((drawn < 30).all(axis=2).sum())

@@ -108,7 +108,9 @@ def draw_beliefs(
         colour = (60, int(60 + 160 * share), int(60 + 160 * (1.0 - share)))
         cv2.circle(drawn, at, size // 14, colour, 2, cv2.LINE_AA)
         text = f"{100 * share:.0f} %"
-        corner = (min(at[0] + size // 14, size - 52), max(at[1] - size // 18, 12))
+        # Inside the picture, also for an object at its edge.
+        column = int(np.clip(at[0] + size // 14, 2, size - 52))
+        corner = (column, int(np.clip(at[1] - size // 18, 12, size - 6)))
         cv2.putText(drawn, text, corner, _FONT, 0.42, (0, 0, 0), 3, cv2.LINE_AA)
         cv2.putText(drawn, text, corner, _FONT, 0.42, colour, 1, cv2.LINE_AA)
     return drawn

@@ -53,16 +53,19 @@ class PosedSurface:
     def distance_m(self, points_m: FloatArray) -> FloatArray:
         """Signed distance (N,) of points (N, 3) of the task frame; negative inside [m]."""
         nearest = np.full(len(points_m), np.inf)
-        for shape_from_task, half_m in self.shapes:
-            local = points_m @ shape_from_task[:3, :3].T + shape_from_task[:3, 3]
-            if len(half_m) == 3:
-                beyond = np.abs(local) - half_m
-            else:
-                radial = np.hypot(local[:, 0], local[:, 1]) - half_m[0]
-                beyond = np.column_stack([radial, np.abs(local[:, 2]) - half_m[1]])
-            outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
-            nearest = np.minimum(nearest, outside + np.minimum(beyond.max(axis=1), 0.0))
+        for shape in self.shapes:
+            nearest = np.minimum(nearest, _distance_m(points_m, *shape))
         return nearest
+
+    def near(self, points_m: FloatArray, reach_m: float) -> PosedSurface:
+        """Only the shapes that some point is near to: the others cost time and change nothing."""
+        return PosedSurface(
+            tuple(
+                shape
+                for shape in self.shapes
+                if np.any(np.abs(_distance_m(points_m, *shape)) < reach_m)
+            )
+        )
 
     def direction(self, points_m: FloatArray) -> FloatArray:
         """Gradient (N, 3) of the distance: away from the surface."""
@@ -70,6 +73,21 @@ class PosedSurface:
         steps = _STEP_M * np.eye(3)
         moved = [self.distance_m(points_m + step) - here for step in steps]
         return np.column_stack(moved) / _STEP_M
+
+
+def _distance_m(
+    points_m: FloatArray, shape_from_task: FloatArray, half_m: FloatArray
+) -> FloatArray:
+    local = points_m @ shape_from_task[:3, :3].T + shape_from_task[:3, 3]
+    if len(half_m) == 3:
+        beyond = np.abs(local) - half_m
+    else:
+        radial = np.hypot(local[:, 0], local[:, 1]) - half_m[0]
+        beyond = np.column_stack([radial, np.abs(local[:, 2]) - half_m[1]])
+    outside = np.sqrt(np.sum(np.maximum(beyond, 0.0) ** 2, axis=1))
+    inside: FloatArray = np.minimum(beyond.max(axis=1), 0.0)
+    distance: FloatArray = outside + inside
+    return distance
 
 
 class ArmSurface:

@@ -25,7 +25,7 @@ MOST_SHIFT_M = 0.005
 MOST_SPREAD_M = 0.002
 """If the points lie worse on the arm, it does not look like its description [m]."""
 _FEWEST_POINTS = 400
-_MOST_POINTS = 1500
+_MOST_POINTS = 1000
 _REACH_M = 0.02
 """Points further from the arm's surface belong to something else [m]."""
 _ABOVE_TABLE_M = 0.06
@@ -97,9 +97,10 @@ def measure_camera(
     on_table = (np.abs(points_m[:, 2]) < _TABLE_BAND_M) & (
         np.abs(points_m[:, :2] - pivot[:2]).max(axis=1) < _TABLE_AROUND_M
     )
-    high = _thinned(points_m[points_m[:, 2] > _ABOVE_TABLE_M], 8 * _MOST_POINTS)
+    high = _thinned(points_m[points_m[:, 2] > _ABOVE_TABLE_M], 6 * _MOST_POINTS)
     arm = _thinned(high[np.abs(surface.distance_m(high)) < _REACH_M], _MOST_POINTS)
     table = _thinned(points_m[on_table], _MOST_POINTS // 2)
+    surface = surface.near(arm, 2 * _REACH_M)
     if min(len(arm), len(table)) < _FEWEST_POINTS:
         raise NoCorrectionError(
             f"{name} sees too little of the arm or the table ({len(arm)} and {len(table)} points, "
@@ -122,7 +123,13 @@ def measure_camera(
         return -np.hstack([away, np.cross(lever, away)])
 
     found = least_squares(
-        residuals, np.zeros(6), slopes, loss="soft_l1", f_scale=_LOSS_SCALE_M, x_scale=1e-3
+        residuals,
+        np.zeros(6),
+        slopes,
+        loss="soft_l1",
+        f_scale=_LOSS_SCALE_M,
+        x_scale=1e-3,
+        ftol=1e-5,
     )
     spread = 1.4826 * float(np.median(np.abs(surface.distance_m(undone(arm, found.x)))))
     if spread > MOST_SPREAD_M:
