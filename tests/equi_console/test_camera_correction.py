@@ -95,7 +95,7 @@ def test_the_operator_reads_what_was_taken_out_and_why_nothing_was(
 ) -> None:
     layout = layout_of(env.scene_of_seed(900_100_030))
     corrected = str(check_placement(layout, seen.view, seen.correction))
-    assert "cameras see the arm off by cam_left -2." in corrected
+    assert ". The cameras see the arm off by cam_left -2." in corrected
     assert corrected.endswith("(taken out)")
-    why = "the cameras' own error is not taken out: cam_left: no cloud"
+    why = "The cameras' own error is not taken out: cam_left: no cloud"
     assert str(check_placement(layout, seen.view, why)).endswith(why)

@@ -206,3 +206,20 @@ def test_who_runs_without_evidence_and_shadow_mode_are_seen() -> None:
     assert not view.is_shadow
     shadow = SafetyView(states.HOLD, 0, "NONE", ("shadow: nothing moves",), "", 1.0, 1.0)
     assert shadow.is_shadow
+
+
+def test_without_cameras_the_page_says_what_to_do() -> None:
+    nothing = DeskState()
+    assert nothing.camera_words.startswith("none is heard; start them (cameras:=realsense)")
+    clouds = DeskState(perception=PerceptionView(True, (), {"cam_left": 0.2}))
+    assert clouds.camera_words == "no images; clouds: cam_left 0.20 s old"
+    images = DeskState(rates_hz={"cam_left": 6.0})
+    assert images.camera_words == "cam_left 6.0 Hz; clouds: none"
+
+
+def test_a_fault_is_told_without_what_stands_in_a_banner_of_its_own() -> None:
+    reasons = ("protective_stop: it", "i_know: Anna runs mode full", "shadow: listening")
+    safety = SafetyView(states.FAULT, 2, "PROTECTIVE_STOP", reasons, "look", 1.0, 1.0, 1)
+    assert safety.causes == ("protective_stop: it",)
+    assert safety.i_know == "i_know: Anna runs mode full"
+    assert safety.is_shadow

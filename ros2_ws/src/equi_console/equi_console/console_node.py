@@ -115,7 +115,7 @@ class ConsoleNode(Node):
             self._correction = ArmView(self._options.cell, self.get_namespace()).measure()
             self._correction_due_s = math.inf
         except NoCorrectionError as error:
-            self._correction = f"the cameras' own error is not taken out: {error}"
+            self._correction = f"The cameras' own error is not taken out: {error}"
             self._correction_due_s = time.monotonic() + _CORRECTION_PERIOD_S
 
     def _seal(self, layout: SceneLayout) -> None:

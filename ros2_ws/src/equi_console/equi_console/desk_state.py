@@ -61,6 +61,11 @@ class SafetyView:
         return next((text for text in self.reasons if text.startswith("i_know:")), "")
 
     @property
+    def causes(self) -> tuple[str, ...]:
+        """The reasons without what has a banner of its own."""
+        return tuple(text for text in self.reasons if not text.startswith(("i_know:", "shadow:")))
+
+    @property
     def is_shadow(self) -> bool:
         """Whether the driver only listens."""
         return any(text.startswith("shadow:") for text in self.reasons)
@@ -126,6 +131,19 @@ class DeskState:
     def robot_age_s(self) -> float:
         """Time since the driver was heard [s]; infinite if never."""
         return float("inf") if self.robot is None else time.monotonic() - self.robot.heard_s
+
+    @property
+    def camera_words(self) -> str:
+        """Rates of the images and ages of the clouds; without either, what to do."""
+        ages = {} if self.perception is None else self.perception.ages_s
+        rates = ", ".join(f"{name} {rate:.1f} Hz" for name, rate in self.rates_hz.items())
+        old = ", ".join(f"{name} {age:.2f} s old" for name, age in ages.items())
+        if not rates and not old:
+            return (
+                "none is heard; start them (cameras:=realsense), and compare their topics with "
+                "the cell file (ros2 topic list)"
+            )
+        return f"{rates or 'no images'}; clouds: {old or 'none'}"
 
     @property
     def driver_word(self) -> str:

@@ -57,7 +57,9 @@ def _draw_layout(
             corners.append((size * (0.5 + y / view_m), size * (0.5 + x / view_m)))
         outline = np.array(corners, dtype=np.int32)
         cv2.polylines(drawn, [outline], True, _WANTED, 1, cv2.LINE_AA)
-        _label(drawn, name, (int(outline[:, 0].min()), int(outline[:, 1].min()) - 4))
+        # Inside the picture, also for an object that is partly beside it.
+        column, row = int(outline[:, 0].min()), int(outline[:, 1].min()) - 4
+        _label(drawn, name, (min(max(column, 4), size - 14), min(max(row, 14), size - 6)))
 
 
 def side_view(rgb: NDArray[np.uint8], width_px: int = 320) -> bytes:

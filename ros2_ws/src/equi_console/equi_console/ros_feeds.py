@@ -38,6 +38,7 @@ _FAULTS = {
     if name.isupper() and isinstance(getattr(FaultCode, name), int)
 }
 _SIDE_VIEW_PERIOD_S = 0.2
+_ROBOT_PERIOD_S = 0.045
 _RATE_WINDOW = 12
 _KEPT_VIEWS = 6
 
@@ -56,7 +57,8 @@ class Feeds:
         """The newest height maps, for the scene helper."""
         self._tcp_xy = (0.0, 0.0)
         subscribe = node.create_subscription
-        subscribe(RobotState, "robot_state", self._on_robot, qos.ROBOT_STATE)
+        self._robot_read_s = 0.0
+        subscribe(RobotState, "robot_state", self._on_robot_bytes, qos.ROBOT_STATE, raw=True)
         subscribe(SafetyStatus, "safety_status", self._on_safety, qos.LATCHED)
         subscribe(PerceptionStatus, "perception_status", self._on_perception, qos.LATCHED)
         subscribe(Observation, "observation", self._on_observation, qos.OBSERVATION)
@@ -67,6 +69,13 @@ class Feeds:
         for topic in side_views:
             callback = partial(self._on_side_view, topic)
             subscribe(Image, topic, callback, qos.NEWEST, raw=True)
+
+    def _on_robot_bytes(self, data: bytes) -> None:
+        now_s = time.monotonic()
+        if now_s - self._robot_read_s < _ROBOT_PERIOD_S:
+            return  # a page shows ten a second; the driver sends fifty
+        self._robot_read_s = now_s
+        self._on_robot(deserialize_message(data, RobotState))
 
     def _on_robot(self, message: RobotState) -> None:
         position = message.tcp_pose.position

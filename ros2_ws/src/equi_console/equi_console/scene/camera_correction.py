@@ -75,7 +75,7 @@ class CellCorrection:
         for name, camera in self.cameras.items():
             x, y, z = 1e3 * camera.shift_m
             words.append(f"{name} {x:+.1f}, {y:+.1f}, {z:+.1f} mm")
-        return "cameras see the arm off by " + "; ".join(words) + " (taken out)"
+        return "The cameras see the arm off by " + "; ".join(words) + " (taken out)"
 
 
 def measure_camera(

@@ -82,7 +82,7 @@ def _needed(safety: SafetyView | None) -> tuple[object, ...]:
 
 
 def _words_of(safety: SafetyView) -> str:
-    return f"FAULT {safety.fault_name}: {'; '.join(safety.reasons)}"
+    return f"FAULT {safety.fault_name}: {'; '.join(safety.causes)}"
 
 
 def asks(words: str) -> str:

@@ -62,10 +62,10 @@ class LivePanel:
             self._chart = ui.echart(
                 {
                     "animation": False,
-                    "grid": {"left": 50, "right": 10, "top": 30, "bottom": 20},
-                    "legend": {"top": 0},
+                    "grid": {"left": 70, "right": 10, "top": 30, "bottom": 20},
+                    "legend": {"top": 0, "left": 70, "type": "scroll"},
                     "xAxis": {"type": "category", "show": False},
-                    "yAxis": {"type": "log", "name": "ms"},
+                    "yAxis": {"type": "log", "axisLabel": {"formatter": "{value} ms"}},
                     "series": [],
                 }
             ).classes("w-full h-40")
@@ -120,7 +120,7 @@ def arm_points(joints_rad: tuple[float, ...]) -> list[tuple[float, float, float]
 def _words(step: StepView | None) -> str:
     if step is None:
         return "-"
-    x, y, z = (1e3 * value for value in step.step_m)
-    text = f"{x:.0f}, {y:.0f}, {z:.0f} mm, {math.degrees(step.yaw_rad):.0f} deg"
+    x, y, z = (round(1e3 * value) for value in step.step_m)
+    text = f"{x}, {y}, {z} mm, {round(math.degrees(step.yaw_rad))} deg"
     reasons = f": {step.reasons[0]}" if step.reasons else ""
     return f"{text}, gripper {step.closedness:.2f} {step.outcome}{reasons}"

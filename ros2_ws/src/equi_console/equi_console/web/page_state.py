@@ -31,6 +31,7 @@ class StatePanel:
                     "scene",
                 )
             }
+            self._lines["scene"].classes("font-bold")
 
     def refresh(self) -> None:
         """Words for everything."""
@@ -44,15 +45,20 @@ class StatePanel:
                 f"speed slider {100 * safety.speed_slider:.0f} %, scaling "
                 f"{100 * safety.speed_scaling:.0f} %"
             )
-        rates = ", ".join(f"{name} {rate:.1f} Hz" for name, rate in state.rates_hz.items())
-        ages = {} if perception is None else perception.ages_s
-        old = ", ".join(f"{name} {age:.2f} s old" for name, age in ages.items())
-        lines["cameras"].text = f"cameras: {rates or 'no images'}; clouds: {old or 'none'}"
-        if perception is not None:
+        lines["cameras"].text = f"cameras: {state.camera_words}"
+        if perception is None:
+            words = "not heard; is depth_fusion up?"
+        else:
             words = "ready" if perception.ready else "; ".join(perception.reasons) or "waiting"
-            lines["perception"].text = f"perception: {words}"
+        lines["perception"].text = f"perception: {words}"
         placement = state.placement
-        lines["scene"].text = "" if placement is None else str(placement)
+        scene = lines["scene"]
+        scene.text = "" if placement is None else str(placement)
+        ready = placement is not None and placement.ready
+        scene.classes(
+            add="text-green-700" if ready else "text-red-700",
+            remove="text-red-700" if ready else "text-green-700",
+        )
         lines["calibration"].text = f"calibration: {state.calibration}"
 
 
