@@ -81,6 +81,8 @@ def test_misplaced_blocks_are_measured_and_a_right_scene_may_run(
     )
     put_down(cell, wrong)
     sit_down(page, "Anna")
+    at(page, "go-home").click()  # the picture is around the gripper
+    answered(page, "go home: at home", _PATIENCE_S)
     wait_until(lambda: "(taken out)" in said(page), _PATIENCE_S, "the cameras' own error")
 
     def errors_mm() -> list[float]:

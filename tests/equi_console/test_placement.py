@@ -63,6 +63,23 @@ def test_ready_is_given_by_the_check(env: HiddenPropertyEnv) -> None:
     assert "move it (by -" in str(wrong)
 
 
+@pytest.mark.parametrize("aside_m", [0.1, 0.4])
+def test_a_block_that_the_picture_cuts_is_not_measured_but_said(
+    env: HiddenPropertyEnv, aside_m: float
+) -> None:
+    scene = env.scene_of_seed(900_100_023)
+    there = seen(env, scene, 0)
+    x, y = there.centre_m
+    aside = dataclasses.replace(there, centre_m=(x, y + aside_m))
+    judged = check_placement(layout_of(scene), aside)
+    half_m = aside.spec.view_m / 2
+    for item in judged.objects:
+        is_cut = abs(item.wanted_m[1] - aside.centre_m[1]) > half_m - 0.02
+        assert ("go home" in str(item)) or not is_cut
+    assert not judged.ready
+    assert "not wholly in the picture" in str(judged)
+
+
 def test_a_missing_block_is_said(env: HiddenPropertyEnv) -> None:
     scene = env.scene_of_seed(900_100_021)
     far = moved(scene, 1, 0.0, 0.4, 0.0)

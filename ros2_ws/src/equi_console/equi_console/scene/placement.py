@@ -101,6 +101,8 @@ class Placed:
     """Where it stands in the task frame [m]; None: nothing was found there."""
     error_rad: float = 0.0
     """How far it is turned, up to a quarter turn [rad]."""
+    in_view: bool = True
+    """Whether the place, and what was found there, is wholly in the picture."""
 
     @property
     def error_m(self) -> float:
@@ -115,6 +117,8 @@ class Placed:
         return self.error_m <= MOST_ERROR_M and abs(self.error_rad) <= MOST_ERROR_RAD
 
     def __str__(self) -> str:
+        if not self.in_view:
+            return f"{self.name}: not wholly in the picture, which is around the gripper: go home"
         if self.found_m is None:
             x, y = (1e3 * value for value in self.wanted_m)
             return f"{self.name}: nothing found near x {x:.0f}, y {y:.0f} mm"
@@ -184,6 +188,8 @@ def _placed(
     wanted = (item.x_m, item.y_m)
     if item.kind != "block":
         return Placed(name, wanted, None)
+    if not _is_in_view((*wanted, item.yaw_rad), item, view):
+        return Placed(name, wanted, None, in_view=False)
     centres = pixel_centres_m(view.spec)
     x = view.centre_m[0] + centres[:, None] + np.zeros_like(centres)[None, :]
     y = view.centre_m[1] + centres[None, :] + np.zeros_like(centres)[:, None]
@@ -196,12 +202,23 @@ def _placed(
     points = (x[used], y[used], raised[used].astype(np.float64))
     start = (float(x[raised].mean()), float(y[raised].mean()))
     x_m, y_m, yaw_rad = _fit(points, start, item)
+    if not _is_in_view((x_m, y_m, yaw_rad), item, view):
+        return Placed(name, wanted, None, in_view=False)  # an outline that is cut may slide
     if correction is not None:
         dx_m, dy_m = correction.error_at(x_m, y_m, item.size_m[2])
         x_m, y_m = x_m - dx_m, y_m - dy_m
     # A square is the same after a quarter turn.
     error = (yaw_rad - item.yaw_rad + math.pi / 4) % (math.pi / 2) - math.pi / 4
     return Placed(name, wanted, (x_m, y_m), error)
+
+
+def _is_in_view(pose: tuple[float, float, float], item: LayoutObject, view: TableView) -> bool:
+    """Whether an outline at x, y [m] and yaw [rad] lies within the picture."""
+    c, s = abs(math.cos(pose[2])), abs(math.sin(pose[2]))
+    half_x, half_y = item.size_m[0] / 2, item.size_m[1] / 2
+    reach_x, reach_y = c * half_x + s * half_y, s * half_x + c * half_y
+    away_x, away_y = (abs(pose[axis] - view.centre_m[axis]) for axis in (0, 1))
+    return max(away_x + reach_x, away_y + reach_y) <= view.spec.view_m / 2
 
 
 def _fit(
