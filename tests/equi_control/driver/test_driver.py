@@ -159,6 +159,15 @@ def test_hold_stops_on_the_way(ready: Rig) -> None:
     assert ready.driver.state is DriverState.HOLD
 
 
+def test_squeezing_a_held_object_a_little_differently_does_not_lose_it(ready: Rig) -> None:
+    ready.emulator.api.request("place_object", width_m=0.05)
+    for closedness in (0.99, 0.97, 1.0):
+        report = only(ready.submit((0.0, 0.0, 0.0), closedness=closedness) + ready.finish_step())
+        assert report.holding
+        assert not any("object_lost" in reason for reason in report.reasons)
+    assert "object_lost" not in ready.driver.notice
+
+
 def test_an_object_is_held_reported_and_its_loss_noticed(ready: Rig) -> None:
     ready.emulator.api.request("place_object", width_m=0.05)
     report = only(ready.submit((0.0, 0.0, 0.0), closedness=1.0) + ready.finish_step())

@@ -80,11 +80,14 @@ class Gripper:
             self._worker.forget_request()
 
     def has_lost_object(self) -> bool:
-        """Whether an object was held at the last poll and is not now; once per loss."""
-        holding = self.report.holding
+        """Whether fingers that held an object have come to rest without it; once per loss."""
+        report = self.report
+        # Moving fingers report no object, also when they only squeeze a held one a little more.
+        if not report.settled:
+            return False
         # Opening on purpose is no loss.
-        lost = self._was_holding and not holding and self.closedness > 0.5
-        self._was_holding = holding
+        lost = self._was_holding and not report.holding and self.closedness > 0.5
+        self._was_holding = report.holding
         return lost
 
     def stop(self) -> None:

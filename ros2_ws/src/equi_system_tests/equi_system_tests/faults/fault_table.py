@@ -190,6 +190,7 @@ def _object_lost(robot: Robot) -> FaultResult:
         rig.emulator.api.request("lose_object")
         rig.finish_step()
         rig.until(lambda: not rig.driver.gripper_report.holding, "holding turns false")
+        rig.until(lambda: rig.driver.gripper_report.settled, "the fingers are at rest")
         rig.wait_for_standstill()
         travel = travel_after(rig.recorded(), instant_s)
         reported = "object_lost" in rig.driver.notice
