@@ -67,6 +67,20 @@ def test_a_busy_console_does_not_make_a_press_look_lost(
     playwright.expect(at(page, "state-driver")).to_have_text("driver: HOLD")
 
 
+def test_a_busy_browser_does_not_lose_what_was_typed(page: Any) -> None:
+    at(page, "name").fill("An")
+    page.evaluate("window.sameAsBefore = true")
+    # As on a busy machine: nobody answers the console's questions for a while.
+    page.evaluate("() => { const end = Date.now() + 11000; while (Date.now() < end) {} }")
+    at(page, "pause").click()
+    playwright.expect(at(page, "state-driver")).to_have_text("driver: PAUSED", timeout=30e3)
+    assert page.evaluate("window.sameAsBefore") is True, "the page was loaded anew"
+    playwright.expect(at(page, "name")).to_have_value("An")
+    sit_down(page, "Anna")
+    at(page, "resume").click()
+    playwright.expect(at(page, "state-driver")).to_have_text("driver: HOLD")
+
+
 def test_a_key_labels_and_is_answered_like_a_button(page: Any) -> None:
     sit_down(page, "Anna")
     at(page, "banner").click()  # away from the field of the name

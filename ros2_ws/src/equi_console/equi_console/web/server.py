@@ -28,6 +28,9 @@ from equi_evaluation.recording import RecordingError, mcap_file
 _COOKIE = "equi_console_token"
 _NO_TOKEN = "the token is missing or wrong: open the whole address that the console printed\n"
 _END_S = 1
+_RECONNECT_S = 15.0
+"""A browser may be unheard for so long before its page is built anew, which closes a dialog and
+forgets a typed word. With NiceGUI's 3 s that happened beside a busy cell [s]."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -65,6 +68,7 @@ def serve(desk: Desk, worker: EpisodeWorker, pictures: Pictures, options: Server
         storage_secret=options.token or "loopback",
         uvicorn_logging_level="warning",
         timeout_graceful_shutdown=_END_S,
+        reconnect_timeout=_RECONNECT_S,
     )
 
 
