@@ -111,5 +111,5 @@ def test_the_shipped_probe_belongs_to_its_model_and_its_table_is_whole(
     assert stored is not None
     found = {line.moment: line for line in stored.results}
     assert found[BEFORE].auc <= 0.55
-    assert found[BEFORE].episodes == 200
+    assert found[BEFORE].episodes == 400
     assert f"{found['contact + 2'].auc:.3f}" in (folder / "PROBE_CARD.md").read_text()

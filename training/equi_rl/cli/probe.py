@@ -49,8 +49,8 @@ class ProbeCommand:
     """Model folder, as written by equi-export."""
     fit_scenes: int = 60
     """Scenes to fit to; each is played twice."""
-    test_scenes: int = 100
-    """Scenes to test on; each is played twice, which makes 200 episodes."""
+    test_scenes: int = 200
+    """Scenes to test on; each is played twice, which makes 400 episodes."""
     recorded: Path = Path("runs/probe")
     """Where episodes are kept; what is there already is not played again."""
     out: Path | None = None
