@@ -91,7 +91,7 @@ def test_a_plug_in_that_cannot_be_read_is_named(
             "plug-in 'no_such_plugin'",
         ),
         (
-            ["ros2", "launch", "equi_policy", "sim2real.launch.py", "-s"],
+            ["ros2", "launch", "equi_policy", "sim2real.launch.py"],
             "no_such_plugin",
             1,
             "plug-in 'no_such_plugin' of EQUI_PLUGINS cannot be imported",

@@ -70,7 +70,7 @@ def test_nobody_at_the_keyboard_ends_the_sequence():
         person()[0].confirm(STEP, "")
 
 
-@pytest.mark.parametrize(("answer", "problem"), [("100", "are needed"), ("plenty", "no number")])
+@pytest.mark.parametrize(("answer", "problem"), [("100", "are needed"), ("plenty", "not a number")])
 def test_too_little_clearance_ends_it_before_anything_moves(answer, problem):
     with pytest.raises(Aborted, match=problem):
         person(answer)[0].state_clearance(0.2)

@@ -252,7 +252,7 @@ def test_the_card_of_a_shipped_policy_tells_all_that_varied_in_training(folder, 
     rewrite(folder, lambda d: d["contract"]["provenance"].update(preset="ship"))
     export(load_checkpoint(folder), tmp_path / "model")
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
-    assert "size, mass, friction, calibration, latency and depth noise" in card
+    assert "size, mass, friction, calibration error, latency and depth noise" in card
 
 
 def test_an_interrupted_write_is_recognised(folder):
