@@ -75,6 +75,31 @@ def run(folder, runner, *arguments, operator=None) -> tuple[int, str]:
     return code, printed.getvalue()
 
 
+class TellingRunner(ScriptedRunner):
+    """Tells of every step twice, as a runner does that is heard several times a second."""
+
+    def run_episode(self, episode_id: str, seed: int, tick, goal_xy_m=None) -> EpisodeResult:
+        for steps in (0, 0, 1, 1, 2):
+            tick(feedback_of(steps))
+        return super().run_episode(episode_id, seed, tick, goal_xy_m)
+
+
+def feedback_of(steps: int) -> SimpleNamespace:
+    return SimpleNamespace(steps=steps, phase="moving", elapsed_s=1.0 * steps, holding=False)
+
+
+def test_where_no_live_line_can_be_shown_each_step_is_one_line(tmp_path) -> None:
+    code, printed = run(tmp_path, TellingRunner("SUCCEEDED"), "--episodes", "1")
+    assert code == EXIT_COMPLETE
+    told = [line for line in printed.splitlines() if line.startswith("episode 1: step")]
+    assert told == [
+        "episode 1: step 0, moving, 0 s",
+        "episode 1: step 1, moving, 1 s",
+        "episode 1: step 2, moving, 2 s",
+        "episode 1: step 3, moving, 4 s, holding",
+    ]
+
+
 class Typist:
     """Somebody who reads each question, then types the next line; leaves when there is none."""
 

@@ -173,7 +173,7 @@ def _run_one(
         runner.start_recording(options.output / record)
     goal_xy_m = None if layout is None else layout.goal_xy_m
     with console.status(f"episode {number + 1}") as status:
-        line = _StatusLine(status, number)
+        line = _StatusLine(status, console, number)
         result = runner.run_episode(episode_id, seed, line, goal_xy_m)
     if operator is not None and line.holding:
         operator.show(
@@ -217,10 +217,11 @@ def _load_layouts(options: EvaluateOptions) -> SceneLayouts | None:
 
 
 class _StatusLine:
-    """Shows the feedback of episode `number` in the live status line."""
+    """Shows the feedback of episode `number`: live in a terminal, elsewhere a line per step."""
 
-    def __init__(self, status: Status, number: int) -> None:
-        self._status, self._number = status, number
+    def __init__(self, status: Status, console: Console, number: int) -> None:
+        self._status, self._console, self._number = status, console, number
+        self._printed_steps = -1
         self.holding = False
         """Whether the gripper held something when it was last heard of."""
 
@@ -228,10 +229,15 @@ class _StatusLine:
         """Show one feedback."""
         self.holding = bool(feedback.holding)
         holding = ", holding" if self.holding else ""
-        self._status.update(
+        text = (
             f"episode {self._number + 1}: step {feedback.steps}, {feedback.phase}, "
             f"{feedback.elapsed_s:.0f} s{holding}"
         )
+        self._status.update(text)
+        # A launch reads whole lines: there the live line would arrive when the episode is over.
+        if not self._console.is_terminal and feedback.steps != self._printed_steps:
+            self._printed_steps = feedback.steps
+            self._console.print(text, highlight=False, soft_wrap=True)
 
 
 def _labelled(result: EpisodeResult, operator: Operator | None) -> EpisodeResult:
@@ -256,6 +262,7 @@ def _print_result(
         f"{result.steps} steps, {result.duration_s:.1f} s, {result.first_try} first: "
         f"{result.reason} ({good} of {len(counted)} so far, {wanted} wanted)",
         highlight=False,
+        soft_wrap=True,
     )
 
 
