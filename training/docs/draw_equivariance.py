@@ -10,6 +10,7 @@ Run it after changing a shipped policy: python training/docs/draw_equivariance.p
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,9 +124,9 @@ def main() -> None:
         path = turned_back(played.path_xy_m[: steps + 1], quarter)
         move = float(np.abs(back - episodes[0].actions[:steps, 1:3])[STEP].max())
         apart_m = float(np.abs(path - episodes[0].path_xy_m[: steps + 1]).max())
-        print(  # noqa: T201
+        sys.stdout.write(
             f"{90 * quarter:3d} degrees: {len(played.actions)} steps, success {played.success}, "
-            f"move at step {STEP} off by {move:.1e}, path by {1000 * apart_m:.3f} mm"
+            f"move at step {STEP} off by {move:.1e}, path by {1000 * apart_m:.3f} mm\n"
         )
         axes[1, quarter].set_xlabel(f"{len(played.actions)} steps", fontsize=8)
     for axis in axes.flat:

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 _SPIN = """
 import os
 parent = os.getppid()
-print(flush=True)
 while os.getppid() == parent:
     for _ in range(1_000_000):
         pass
@@ -28,14 +27,8 @@ def busy_neighbours(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     with ExitStack() as stack:
         neighbours = []
         for _ in range(count):
-            process = subprocess.Popen(
-                [sys.executable, "-c", _SPIN], stdout=subprocess.PIPE, start_new_session=True
-            )
+            process = subprocess.Popen([sys.executable, "-c", _SPIN], start_new_session=True)
             stack.callback(process.wait)
             stack.callback(process.kill)
             neighbours.append(process)
-        for process in neighbours:
-            assert process.stdout is not None
-            with process.stdout as started:
-                started.readline()
         yield neighbours
