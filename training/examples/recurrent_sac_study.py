@@ -31,18 +31,17 @@ CARFLAG = RecurrentSacConfig(
     encoder_channels=(32,),
     recurrent_channels=32,
     head_channels=(32, 32),
-    learning_rate=3e-3,
     initial_temperature=0.02,
     td_lambda=0.7,
-    updates_per_step=0.2,
+    updates_per_step=0.5,
 )
 PENDULUM = RecurrentSacConfig(
-    sequence_steps=64, reward_scale=0.1, discount=0.97, updates_per_step=0.25
+    batch_episodes=8, sequence_steps=64, reward_scale=0.1, discount=0.97, updates_per_step=1.0
 )
 # world: (gymnasium id, settings, symmetry, steps, steps between evaluations)
 WORLDS = {
-    "carflag": ("equi/ContinuousCarFlag-v0", CARFLAG, MIRRORED_CARFLAG, 5_000, 500),
-    "pendulum": ("equi/MaskedPendulum-v0", PENDULUM, MIRRORED_PENDULUM, 12_000, 1_000),
+    "carflag": ("equi/ContinuousCarFlag-v0", CARFLAG, MIRRORED_CARFLAG, 6_000, 500),
+    "pendulum": ("equi/MaskedPendulum-v0", PENDULUM, MIRRORED_PENDULUM, 6_000, 500),
 }
 # A feed-forward agent that sees its previous action has one number of memory: it sees none.
 AGENTS = {

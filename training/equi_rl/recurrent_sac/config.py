@@ -27,7 +27,7 @@ class Symmetry:
 
 @dataclass(frozen=True)
 class RecurrentSacConfig:
-    """Hyper-parameters; the defaults learn the examples of this package in minutes on one core."""
+    """Hyper-parameters; `training/examples/recurrent_sac_study.py` has those of two examples."""
 
     memory: str = "lstm"
     """lstm, none (feed-forward), or a memory that `register_memory` added."""
