@@ -27,7 +27,7 @@ SHOWN = (
     *("cam_left/depth/points", "cam_right/depth/points", "safety_status", "perception_status"),
 )
 """What the layouts for RViz and Foxglove show, and needs no `view:=true`."""
-NOISE = ("has died", "Traceback", "Warning", "[ERROR]", "[FATAL]", "onnection")
+NOISE = ("has died", "Traceback", "Warning", "FAULT", "[ERROR]", "[FATAL]", "onnection")
 """What a launch that ends as it should does not say while it does."""
 
 
@@ -181,6 +181,8 @@ def test_ctrl_c_ends_processes_that_still_import(
     launched.press_ctrl_c()
     require_all_gone(processes)
     assert launched.wait_for_exit() == 0, launched.output
+    assert "Traceback" not in launched.output
+    assert "has died" not in launched.output
 
 
 @pytest.mark.slow
