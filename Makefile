@@ -28,7 +28,7 @@ TESTS = $(shell find tests -name '*.py' -not -path 'tests/fixtures/*/*' -not -na
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 
-.PHONY: help setup demo test test-slow test-cluster fuzz check types format bench bench-console faults soak graph sizes lock doctor clean ready docs docs-serve
+.PHONY: help setup baselines demo test test-slow test-cluster fuzz check types format bench bench-console faults soak graph sizes lock doctor clean ready docs docs-serve
 
 help: ## list the commands
 	@echo 'Equivariant manipulation: commands (make NAME)'
@@ -56,6 +56,9 @@ test-cluster: ready ## run the tests on a simulated Ray cluster (needs CLUSTER=1
 
 fuzz: ready ## mutated files and messages: 10,000 cases per parser (EQUI_FUZZ_CASES=n for others)
 	@$(IN_ENV) EQUI_FUZZ_CASES=$(EQUI_FUZZ_CASES) pytest -m 'fuzz and not hardware' $(ARGS)
+
+baselines: ready ## install sheeprl (DreamerV2, DreamerV3) into an environment of its own, .venv-baselines
+	@$(IN_ENV) PYTHONPATH="requirements:$$PYTHONPATH" python -m installer.baselines
 
 check: ready ## check format, lint, spelling and types, of the tests too
 	@$(IN_ENV) ruff format --check . && ruff check . && codespell && $(MAKE) --no-print-directory types
@@ -102,7 +105,7 @@ doctor: ## check the environment line by line, and say how to repair it
 	@PYTHON='$(PYTHON)' sh requirements/installer/setup.sh --doctor
 
 clean: ## remove everything that setup and the tests have made
-	rm -rf .venv .venv.*.old .cache ros2_ws/build ros2_ws/install ros2_ws/log
+	rm -rf .venv .venv-baselines .venv.*.old .cache ros2_ws/build ros2_ws/install ros2_ws/log
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find . -name '*.egg-info' -type d -prune -exec rm -rf {} +

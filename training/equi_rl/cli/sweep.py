@@ -62,6 +62,12 @@ def _carflag_jobs() -> list[Job]:
     return [Job(run.name, run.arguments()) for run in carflag_sweep()]
 
 
+def _dreamer_jobs() -> list[Job]:
+    from equi_rl.results.carflag_experiments import dreamer_sweep
+
+    return [Job(run.name, run.arguments()) for run in dreamer_sweep()]
+
+
 def _line_settings_jobs() -> list[Job]:
     from equi_rl.results.carflag_search import settings_sweep
 
@@ -70,6 +76,7 @@ def _line_settings_jobs() -> list[Job]:
 
 SWEEPS: dict[str, Callable[[], list[Job]]] = {
     "carflag": _carflag_jobs,
+    "dreamer": _dreamer_jobs,
     "line-settings": _line_settings_jobs,
     "reward": lambda: _robot_jobs("reward"),
     "comparison": lambda: _robot_jobs("comparison"),
@@ -88,6 +95,7 @@ class SweepCommand:
         Literal[
             "status",
             "carflag",
+            "dreamer",
             "line-settings",
             "reward",
             "comparison",
@@ -95,8 +103,9 @@ class SweepCommand:
         ]
     ]
     """status: show how far the sweep in the folder is. carflag: the paper's grid worlds.
-    line-settings: both agents on the line with hyper-parameters drawn at random. On robot tasks:
-    reward, learning from reward and its controls; comparison of agents; ablations."""
+    dreamer: DreamerV2 and V3 on two of them (needs `make baselines`). line-settings: both agents on
+    the line with hyper-parameters drawn at random. On robot tasks: reward, learning from reward and
+    its controls; comparison of agents; ablations."""
     folder: Path
     """Folder of all runs of the sweep; with --on ray or slurm on a disk that all machines share."""
     on: Literal["local", "ray", "slurm"] = "local"

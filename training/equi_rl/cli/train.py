@@ -3,6 +3,7 @@
 
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first
     equi-train carflag --domain carflag-1d --agent equi-ra2c --folder runs/first --resume
+    equi-train dreamer --domain carflag-1d --agent dreamer-v3 --folder runs/dreamer
     equi-train robot --task block_picking --preset ship --folder runs/picking
     equi-train robot --task block_picking --preset paper --sac.tau 0.01 --folder runs/tau
 
@@ -20,13 +21,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import tyro
 from rich.console import Console
 
 from equi_rl.agents.learner import DivergedError
 from equi_rl.carflag.a2c import A2CError
+from equi_rl.carflag.dreamer.run import DreamerRun
 from equi_rl.carflag.run import DOMAINS, CarFlagRun, Domain, RunConfigError
 from equi_rl.carflag.worlds import CarFlagError
 from equi_rl.cli.progress_display import ProgressDisplay, Status
@@ -103,6 +105,28 @@ class CarFlagCommand:
 
 
 @dataclass(frozen=True)
+class DreamerCommand:
+    """DreamerV2 or DreamerV3 on a CarFlag world, trained by sheeprl (`make baselines` once).
+
+    Example: equi-train dreamer --domain carflag-2d --steps 300000 --folder runs/dreamer
+    """
+
+    run: Annotated[DreamerRun, tyro.conf.arg(name="")]
+    folder: Path
+    """Run folder: configuration, progress, what sheeprl wrote."""
+    resume: _Flag = False
+    """Enter the run in the folder: a finished one is reported, a stopped one starts again."""
+
+    def execute(self, console: Console) -> dict[str, Any]:
+        """Train to the end with a progress display."""
+        from equi_rl.carflag.dreamer.trainer import DreamerTrainer
+
+        trainer = DreamerTrainer(self.run, self.folder)
+        with ProgressDisplay(console, self.run.name, "steps", trainer.folder) as show:
+            return trainer.train(resume=self.resume, report=lambda now: show(Status(*now)))
+
+
+@dataclass(frozen=True)
 class RobotCommand:
     """A recurrent policy for a robot task.
 
@@ -146,6 +170,9 @@ class RobotCommand:
             return trainer.train(resume=self.resume, report=report)
 
 
+Command: TypeAlias = CarFlagCommand | DreamerCommand | RobotCommand
+
+
 def _pretraining(run: RobotRun, progress: Progress) -> Status | None:
     """How far it is before the first round; None from then on."""
     if progress.rounds:
@@ -163,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     console = Console(stderr=True)
-    command: CarFlagCommand | RobotCommand | None = None
+    command: Command | None = None
     try:
         command = parse(sys.argv[1:] if arguments is None else arguments)
         summary = command.execute(console)
@@ -199,13 +226,14 @@ def _is_about(error: OSError, folder: Path) -> bool:
     return path.is_relative_to(folder) or folder.is_relative_to(path)
 
 
-def parse(arguments: Sequence[str]) -> CarFlagCommand | RobotCommand:
+def parse(arguments: Sequence[str]) -> Command:
     """The command that the arguments describe, with the defaults of its preset or domain."""
     families: dict[str, tuple[type[Any], Any]] = {
         "carflag": (CarFlagCommand, _carflag_defaults),
+        "dreamer": (DreamerCommand, lambda _: None),
         "robot": (RobotCommand, _robot_defaults),
     }
-    command: CarFlagCommand | RobotCommand
+    command: Command
     if arguments and arguments[0] in families:
         kind, defaults = families[arguments[0]]
         command = tyro.cli(
@@ -218,6 +246,7 @@ def parse(arguments: Sequence[str]) -> CarFlagCommand | RobotCommand:
     # No family, or an unknown one: tyro lists them.
     listed: Any = (
         Annotated[CarFlagCommand, tyro.conf.subcommand("carflag")]
+        | Annotated[DreamerCommand, tyro.conf.subcommand("dreamer")]
         | Annotated[RobotCommand, tyro.conf.subcommand("robot")]
     )
     command = tyro.cli(listed, prog="equi-train", description=__doc__, args=arguments)

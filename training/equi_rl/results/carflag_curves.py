@@ -9,14 +9,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from equi_rl.carflag.dreamer.run import DREAMER_AGENTS, DreamerRun
 from equi_rl.carflag.run import CarFlagRun
 from equi_rl.results.tables import CurvesError, read_table, runs_below, write_table
 
 _COLUMNS = ("domain", "size", "offset", "agent", "planned_steps", "seed", "steps", "success")
-AGENT_NAMES = {"equi-ra2c": "Equi-RA2C", "ra2c": "RA2C", "dpfrl": "DPFRL"}
+AGENT_NAMES = {
+    "equi-ra2c": "Equi-RA2C",
+    "ra2c": "RA2C",
+    "dpfrl": "DPFRL",
+    "dreamer-v2": "DreamerV2",
+    "dreamer-v3": "DreamerV3",
+}
 """Names in tables and figures, the equivariant agent first."""
 LEVELS = (0.6, 0.8, 0.95)
 """Success rates to which steps are counted."""
@@ -70,7 +78,7 @@ def collect(folder: Path) -> dict[Case, Curves]:
     """Read every CarFlag run below a folder; runs in progress count as far as they are."""
     rows: list[dict[str, str]] = []
     for run_folder, config in runs_below(folder, "domain"):
-        run = CarFlagRun.from_json(config)
+        run = _run(config)
         own = {
             "domain": run.domain,
             "size": str(run.size),
@@ -108,10 +116,10 @@ def collect_costs(folder: Path) -> list[Cost]:
     for run_folder, config in runs_below(folder, "domain"):
         if not run_folder.is_finished:
             continue
-        run, summary = CarFlagRun.from_json(config), run_folder.read_summary()
+        run, summary = _run(config), run_folder.read_summary()
         kind = (run.domain, run.size, run.agent)
         before = costs.get(kind, Cost(*kind, learners=0, steps=0, wall_s=0.0, cpu_s=0.0))
-        learners = len(run.seeds)
+        learners = len(run.seeds) if isinstance(run, CarFlagRun) else 1
         costs[kind] = Cost(
             *kind,
             learners=before.learners + learners,
@@ -161,6 +169,11 @@ def write_csv(curves: dict[Case, Curves], path: Path) -> None:
 def read_csv(path: Path) -> dict[Case, Curves]:
     """The inverse of ``write_csv``."""
     return read_table(path, "curves", _group)
+
+
+def _run(config: dict[str, Any]) -> CarFlagRun | DreamerRun:
+    is_dreamer = config["agent"] in DREAMER_AGENTS
+    return DreamerRun(**config) if is_dreamer else CarFlagRun.from_json(config)
 
 
 def _group(rows: Iterable[dict[str, str]]) -> dict[Case, Curves]:

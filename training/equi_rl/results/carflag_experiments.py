@@ -6,6 +6,7 @@ Order is priority: a sweep that is stopped early has the most important runs.
 
 from __future__ import annotations
 
+from equi_rl.carflag.dreamer.run import DREAMER_AGENTS, DreamerRun
 from equi_rl.carflag.run import AGENTS, Agent, CarFlagRun, Domain
 
 SEEDS = (0, 1, 2, 3)
@@ -24,6 +25,10 @@ CURVES_1D_STEPS = 800_000
 STEPS_2D = 2_000_000
 OTHER_2D_STEPS = 2_000_000
 EVALUATIONS_PER_RUN = 50
+# An update of a world model costs a thousand times as much as one of recurrent A2C.
+DREAMER_SEEDS = (0, 1)
+DREAMER_1D_STEPS = 100_000
+DREAMER_2D_STEPS = 100_000
 
 
 def carflag_sweep() -> list[CarFlagRun]:
@@ -45,6 +50,17 @@ def carflag_sweep() -> list[CarFlagRun]:
     return [
         *(_run(*world, agent) for world in main for agent in AGENTS),
         *(_run(*world, agent) for world in others for agent in pair),
+    ]
+
+
+def dreamer_sweep() -> list[DreamerRun]:
+    """Both Dreamers on the two main worlds, for as many steps as a CPU can carry."""
+    steps: dict[Domain, int] = {"carflag-1d": DREAMER_1D_STEPS, "carflag-2d": DREAMER_2D_STEPS}
+    return [
+        DreamerRun(domain, agent, seed=seed, steps=steps[domain])
+        for seed in DREAMER_SEEDS
+        for domain in steps
+        for agent in DREAMER_AGENTS
     ]
 
 

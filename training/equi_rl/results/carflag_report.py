@@ -32,7 +32,13 @@ from equi_rl.results.carflag_experiments import (
 )
 from equi_rl.results.plots import plot_success, save_figure, success_figure
 
-AGENT_COLOURS = {"equi-ra2c": "#1b6ca8", "ra2c": "#d1791f", "dpfrl": "#5a8f3c"}
+AGENT_COLOURS = {
+    "equi-ra2c": "#1b6ca8",
+    "ra2c": "#d1791f",
+    "dpfrl": "#5a8f3c",
+    "dreamer-v2": "#8c6bb1",
+    "dreamer-v3": "#b0413e",
+}
 DOMAIN_NAMES = {"carflag-1d": "CarFlag-1D", "carflag-2d": "CarFlag-2D"}
 COSTS_NAME = "carflag_costs.csv"
 
@@ -111,7 +117,8 @@ def _tables(curves: dict[Case, Curves]) -> list[str]:
         "<!-- written by equi-report; edit the text around it in carflag.md instead -->",
         f"{complete} of the {total} runs below reached their planned end; the others are",
         "marked `*` and stand as far as they got. Success is the mean of the last five evaluations",
-        "(100 greedy episodes each), then mean ± one standard deviation over seeds.",
+        "(100 greedy episodes each; Dreamer: the training episodes of the last five points), then",
+        "mean ± one standard deviation over seeds.",
         "",
         "### Symmetric worlds",
         "",
