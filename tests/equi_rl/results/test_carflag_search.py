@@ -1,46 +1,62 @@
 # SPDX-License-Identifier: MIT
-"""Specification of the search for settings on the line: equal effort for both agents."""
+"""Specification of the searches for CarFlag settings: equal effort for both agents."""
 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import math
 
 import pytest
 
-from equi_rl.carflag.a2c import A2CConfig
+from equi_rl.carflag.run import TUNED_A2C
 from equi_rl.cli.train import main as train
-from equi_rl.results import carflag_search
+from equi_rl.results import carflag_search_report
 from equi_rl.results.carflag_experiments import carflag_sweep
-from equi_rl.results.carflag_search import Outcome, line_settings, main, settings_sweep
+from equi_rl.results.carflag_search import GRID, LINE
+from equi_rl.results.carflag_search_report import Outcome, main, own_best
 from equi_rl.training.run_folder import RunFolder
 
+SEARCHES = pytest.mark.parametrize("search", [LINE, GRID], ids=lambda search: search.domain)
 
-def test_both_agents_get_the_same_settings_worlds_and_seeds():
+
+@SEARCHES
+def test_both_agents_get_the_same_settings_worlds_and_seeds(search):
     by_agent = {
         agent: {
             (name.partition("/")[0], *(word for word in arguments if word != agent))
-            for name, arguments in settings_sweep()
+            for name, arguments in search.sweep()
             if agent in arguments and name.startswith("setting")
         }
         for agent in ("equi-ra2c", "ra2c")
     }
-    assert len(by_agent["ra2c"]) == 2 * carflag_search.SETTINGS  # two lines
+    assert len(by_agent["ra2c"]) == len(search.sizes) * 16
     assert by_agent["equi-ra2c"] == by_agent["ra2c"]
 
 
-def test_the_tuned_setting_is_among_the_draws_and_draws_are_the_same_every_time():
-    assert line_settings()[0] == A2CConfig()
-    assert len(set(line_settings())) == carflag_search.SETTINGS
-    assert line_settings() == line_settings()
+@SEARCHES
+def test_the_tuned_setting_is_among_the_draws_and_draws_are_the_same_every_time(search):
+    assert search.settings()[0] == TUNED_A2C[search.domain]
+    assert len(set(search.settings())) == 16
+    assert search.settings() == search.settings()
 
 
-def test_no_seed_of_a_published_curve_is_used():
+@SEARCHES
+def test_no_seed_of_a_published_curve_is_used(search):
     published = {seed for run in carflag_sweep() for seed in run.seeds}
-    names = ("SEEDS", "FINAL_SEEDS", "COMMON_SEEDS")
-    used = [seed for name in names for seed in getattr(carflag_search, name)]
+    used = [*search.seeds, *search.final_seeds, *search.common_seeds]
     assert published.isdisjoint(used)
     assert len(set(used)) == len(used)
+
+
+def test_where_no_setting_arrives_the_highest_success_is_the_best():
+    never = math.inf
+    outcomes = [
+        {9: Outcome(500e3, never, 800_000, 1.0, 0.2)},
+        {9: Outcome(400e3, never, 800_000, 1.0, 0.7)},
+        {9: Outcome(never, never, 800_000, 0.9, 0.6)},
+    ]
+    assert own_best(outcomes) == {"equi-ra2c": 1, "ra2c": 1}
 
 
 @pytest.mark.parametrize(
@@ -53,16 +69,20 @@ def test_no_seed_of_a_published_curve_is_used():
     ],
 )
 def test_an_agent_that_does_not_arrive_gives_a_bound(equivariant, plain, said):
-    assert Outcome(equivariant, plain).ratio_text == said  # runs end after 320k
+    assert Outcome(equivariant, plain, limit=320_000).ratio_text == said
 
 
 def test_the_table_counts_who_needs_fewer_steps(tmp_path, monkeypatch):
-    monkeypatch.setattr(carflag_search, "SETTINGS", 2)
-    monkeypatch.setattr(carflag_search, "FINAL_SEEDS", (300, 301))
-    monkeypatch.setattr(carflag_search, "COMMON_SEEDS", (320,))
-    monkeypatch.setattr(carflag_search, "OWN_BEST", {"equi-ra2c": 0, "ra2c": 0})
+    search = dataclasses.replace(
+        LINE,
+        settings_count=2,
+        final_seeds=(300, 301),
+        common_seeds=(320,),
+        own_best={"equi-ra2c": 0, "ra2c": 0},
+    )
+    monkeypatch.setitem(carflag_search_report.SEARCHES, "carflag-1d", search)
     # given finished runs in which RA2C arrives two evaluations later, with every setting
-    for name, arguments in settings_sweep():
+    for name, arguments in search.sweep():
         folder = tmp_path / "runs" / name
         short = ["--steps", "400", "--evaluate-every", "40", "--evaluation-episodes", "1"]
         tiny = ["--a2c.envs", "2", "--a2c.rollout-steps", "20"]
@@ -93,7 +113,8 @@ def test_the_table_counts_who_needs_fewer_steps(tmp_path, monkeypatch):
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2
     progress.write_text(whole)
     # when another setting is said to be the best, nothing is written either
-    monkeypatch.setattr(carflag_search, "OWN_BEST", {"equi-ra2c": 0, "ra2c": 1})
+    other = dataclasses.replace(search, own_best={"equi-ra2c": 0, "ra2c": 1})
+    monkeypatch.setitem(carflag_search_report.SEARCHES, "carflag-1d", other)
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2
     assert not (tmp_path / "carflag_settings.md").exists()
 

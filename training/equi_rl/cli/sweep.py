@@ -68,16 +68,17 @@ def _dreamer_jobs() -> list[Job]:
     return [Job(run.name, run.arguments()) for run in dreamer_sweep()]
 
 
-def _line_settings_jobs() -> list[Job]:
-    from equi_rl.results.carflag_search import settings_sweep
+def _settings_jobs(search: Literal["LINE", "GRID"]) -> list[Job]:
+    from equi_rl.results import carflag_search
 
-    return [Job(*run) for run in settings_sweep()]
+    return [Job(*run) for run in getattr(carflag_search, search).sweep()]
 
 
 SWEEPS: dict[str, Callable[[], list[Job]]] = {
     "carflag": _carflag_jobs,
     "dreamer": _dreamer_jobs,
-    "line-settings": _line_settings_jobs,
+    "line-settings": lambda: _settings_jobs("LINE"),
+    "grid-settings": lambda: _settings_jobs("GRID"),
     "reward": lambda: _robot_jobs("reward"),
     "comparison": lambda: _robot_jobs("comparison"),
     "ablations": lambda: _robot_jobs("ablations"),
@@ -97,15 +98,16 @@ class SweepCommand:
             "carflag",
             "dreamer",
             "line-settings",
+            "grid-settings",
             "reward",
             "comparison",
             "ablations",
         ]
     ]
     """status: show how far the sweep in the folder is. carflag: the paper's grid worlds.
-    dreamer: DreamerV2 and V3 on two of them (needs `make baselines`). line-settings: both agents on
-    the line with hyper-parameters drawn at random. On robot tasks: reward, learning from reward and
-    its controls; comparison of agents; ablations."""
+    dreamer: DreamerV2 and V3 on two of them (needs `make baselines`). line-settings and
+    grid-settings: both recurrent A2C agents with hyper-parameters drawn at random. On robot tasks:
+    reward, learning from reward and its controls; comparison of agents; ablations."""
     folder: Path
     """Folder of all runs of the sweep; with --on ray or slurm on a disk that all machines share."""
     on: Literal["local", "ray", "slurm"] = "local"
