@@ -34,6 +34,8 @@ _PHYSICS_RATE_HZ = {125: 250, 500: 500}
 # A grasp lasts through motions here, not for one step as in training: with fewer iterations what is
 # held slips out of the fingers (7 of 12 lifts were lost with 20, none with these).
 _CONTACT_SOLVER_ITERATIONS = 100
+_FELT_N = 2.5
+"""Above what a stiff arm feels in free motion [N]."""
 # An arm that was held back and slips free returns to its path no faster than this beyond the path's
 # own speed. The motors alone would make 13 mm at 0.6 m/s, which no controller lets an arm do.
 _CATCH_UP_RAD_S = 0.35
@@ -137,12 +139,21 @@ class PhysicsArm:
             near_rad = np.clip(target_rad, self.joints_rad - lead_rad, self.joints_rad + lead_rad)
             self.world.arm.set_joint_targets(near_rad.tolist(), target_speeds.tolist())
         gripper = self.world.gripper
-        self.world.solve_finely(gripper.holding or gripper.resisted)
+        self.world.solve_finely(gripper.holding or gripper.resisted or self._is_held_back)
         self.world.step_physics(period_s)
         gripper.update(period_s)
         self.joints_rad, self.speeds_rad_s = self.world.arm.measured()
         self._feel_contact()
         self._publish_shapes(period_s)
+
+    @property
+    def _is_held_back(self) -> bool:
+        """Whether a stiff arm feels something, be it a block that it drags.
+
+        Solved coarsely, a block that is pressed against another sinks in by millimetres: nothing is
+        felt for a while, and then the arm is thrown back.
+        """
+        return float(np.linalg.norm(self.contact_wrench[:3])) > _FELT_N
 
     def _stream_stiffly(self, target_rad: FloatArray, period_s: float) -> None:
         """Follow the target with the lag of a real arm's joints, whatever stands in the way."""

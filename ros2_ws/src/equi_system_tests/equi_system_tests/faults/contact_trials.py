@@ -13,7 +13,7 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,8 @@ class ContactTrial:
     """Way of the TCP from the first touch to standstill, back-off included."""
     standstill_s: float
     """Time from the first touch to standstill."""
+    retreat_mm: float
+    """How far the controller's target went back from where the tool first touched."""
 
 
 def run_trial(
@@ -118,11 +120,16 @@ def run_trial(
         speed_mm_s,
         travel.distance_mm,
         travel.standstill_s,
+        _retreat_mm(rows, touched_s),
     )
 
 
 def run_trials(
-    count: int, seed: int = 1, profile: str = "strict", **servo: float
+    count: int,
+    seed: int = 1,
+    profile: str = "strict",
+    link: Mapping[str, float] = LAB_LINK,
+    **servo: float,
 ) -> list[ContactTrial]:
     """Several approaches with one driver; after a protective stop, the operator resets it.
 
@@ -130,13 +137,14 @@ def run_trials(
         count: how many.
         seed: of the places and directions.
         profile: of the emulator.
+        link: fields of LinkConfig that differ from its defaults, which are the simulated cell's.
         **servo: fields of ServoConfig that differ from its defaults.
     """
     rng = np.random.default_rng(seed)
     trials = []
     # A busy computer is no reason to stop here; contact is judged by the arm alone.
     settings = {"step_speed_m_s": ServoConfig.step_speed_m_s, **servo}
-    with Rig.patient(profile=profile, link=LAB_LINK, **settings) as rig:
+    with Rig.patient(profile=profile, link=dict(link), **settings) as rig:
         rig.take_over()
         for number in range(count):
             rig.begin_episode(f"trial {number}")
@@ -167,6 +175,15 @@ def _recover(rig: Rig) -> None:
     rig.reset_fault()
     rig.driver.activate()
     rig.until(lambda: rig.driver.state is DriverState.HOLD, "the driver holds the arm again")
+
+
+def _retreat_mm(rows: NDArray[np.void], touched_s: float) -> float:
+    """Way [mm] of the controller's target against the approach, from the place of the touch."""
+    target_m, touch = rows["target_tcp"][:, :3], int(np.sum(rows["monotonic_s"] < touched_s))
+    way_m = target_m[touch] - target_m[0]
+    direction = way_m / max(float(np.linalg.norm(way_m)), 1e-9)
+    ahead_m = (target_m[touch:] - rows["actual_tcp"][touch, :3]) @ direction
+    return 1e3 * max(0.0, -float(ahead_m.min()))
 
 
 def _felt(rows: NDArray[np.void]) -> tuple[float, float, float, float]:
@@ -200,11 +217,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--speed-m-s", type=float, help="drive all steps at this speed, to see why the limits exist"
     )
+    parser.add_argument(
+        "--cell",
+        choices=("lab", "sim"),
+        default="lab",
+        help="whose smoothing of servoL is used (%(default)s): the simulated cell follows closer",
+    )
     parsed = parser.parse_args(arguments)
     speeds = {}
     if parsed.speed_m_s is not None:
         speeds = dict.fromkeys(("step_speed_m_s", "near_surface_speed_m_s"), parsed.speed_m_s)
-    trials = run_trials(parsed.trials, parsed.seed, **speeds)
+    link = LAB_LINK if parsed.cell == "lab" else {}
+    trials = run_trials(parsed.trials, parsed.seed, link=link, **speeds)
     Console(stderr=True).print(_table(trials))
     sys.stdout.write(json.dumps([dataclasses.asdict(trial) for trial in trials]) + "\n")
     return 0 if all(trial.noticed and not trial.protective_stop for trial in trials) else 1
@@ -212,7 +236,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _table(trials: Sequence[ContactTrial]) -> Table:
     table = Table(title="steps of 50 mm into something rigid, strict emulator")
-    for heading in ("approach", "trials", "noticed", "protective stops", "N", "lag mm", "mm/s"):
+    for heading in (
+        "approach",
+        "trials",
+        "noticed",
+        "protective stops",
+        "N",
+        "lag mm",
+        "mm/s",
+        "back mm",
+    ):
         table.add_column(heading)
     for direction in ("down", "sideways", "up"):
         chosen = [trial for trial in trials if trial.direction == direction]
@@ -225,6 +258,7 @@ def _table(trials: Sequence[ContactTrial]) -> Table:
                 f"{max(trial.largest_force_n for trial in chosen):.0f}",
                 f"{max(trial.largest_lag_mm for trial in chosen):.1f}",
                 f"{max(trial.speed_mm_s for trial in chosen):.0f}",
+                f"{max(trial.retreat_mm for trial in chosen):.1f}",
             )
     return table
 
