@@ -35,8 +35,9 @@ def install(layout: Layout) -> int:
     shutil.rmtree(venv, ignore_errors=True)
     run([sys.executable, "-m", "venv", venv], log, environment)
     (venv / "COLCON_IGNORE").touch()
-    pip = [venv / "bin" / "python", "-m", "pip", "install", "--no-compile", "--progress-bar", "off"]
-    run([*pip, "-r", pins], log, environment)
+    python = venv / "bin" / "python"
+    pip = ["-m", "pip", "install", "--no-compile", "--progress-bar", "off"]
+    run([python, *pip, "-r", pins], log, environment)
     stamps.write_atomically(venv / _STAMP, wanted)
     say("done. Next: `equi-train dreamer --help`, `equi-sweep dreamer --folder runs/dreamer`")
     return 0

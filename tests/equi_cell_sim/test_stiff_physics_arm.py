@@ -76,6 +76,40 @@ def test_the_table_is_felt_at_the_stiffness_of_the_profile(stiff: PhysicsArm) ->
     assert deeper_n == pytest.approx(50.0, rel=0.2)
 
 
+def test_a_block_that_is_pushed_against_another_does_not_sink_into_it(stiff: PhysicsArm) -> None:
+    block_m, gap_m, overtravel_m = 0.05, 0.02, 0.004
+    stiff.place(np.array(HOME_RAD))
+    joints = stiff.joints_rad.copy()
+    pose = stiff.kinematics.base_from_tcp(joints, TOOL)
+    # The controller's base is turned by half a turn against the scene's.
+    x_m, y_m = -pose[0, 3], -pose[1, 3]
+    pushed = {"kind": "block", "position_m": [x_m + 0.045, y_m, 0.025], "yaw_rad": 0.0}
+    fixed = {**pushed, "position_m": [x_m + 0.045 + block_m + gap_m, y_m, 0.025], "movable": False}
+    stiff.reset_scene({"objects": [{**pushed, "movable": True}, fixed]})
+    stiff.gripper.command(0.0, 0.1, 40.0)
+
+    def gap_now_m() -> float:
+        near, far = (item["position_m"][0] for item in stiff.scene()["objects"])
+        return float(far - near) - block_m
+
+    while pose[2, 3] > 0.03:
+        pose[2, 3] -= 0.001
+        joints = stiff.kinematics.solve(pose, TOOL, joints)
+        stiff.follow(joints, REST, PERIOD_S)
+    deepest_m, touched_m = 0.0, math.inf
+    while -pose[0, 3] < touched_m + overtravel_m:
+        pose[0, 3] -= 0.04 * PERIOD_S
+        joints = stiff.kinematics.solve(pose, TOOL, joints)
+        stiff.follow(joints, REST, PERIOD_S)
+        deepest_m = max(deepest_m, -gap_now_m())
+        if math.isinf(touched_m) and gap_now_m() < 1e-4:
+            touched_m = -pose[0, 3]
+        assert -pose[0, 3] < x_m + 0.15
+
+    assert deepest_m < 1e-3
+    assert force_n(stiff) > 25.0
+
+
 def test_the_lenient_arm_feels_nothing() -> None:
     arm = made(LENIENT)
     for _ in range(20):

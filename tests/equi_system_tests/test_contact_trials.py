@@ -14,8 +14,8 @@ from equi_system_tests.faults.contact_trials import LAB_LINK, run_trials
 def test_a_noticed_contact_neither_stops_the_robot_nor_throws_the_arm_back(
     link: dict[str, float],
 ) -> None:
-    trials = run_trials(4, seed=3, link=link)
+    trials = run_trials(2, seed=3, link=link)
 
-    assert [trial.noticed for trial in trials] == [True] * 4
+    assert [trial.noticed for trial in trials] == [True, True]
     assert not any(trial.protective_stop for trial in trials)
     assert max(trial.retreat_mm for trial in trials) <= 1e3 * MOST_BACK_OFF_M
