@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -35,6 +36,23 @@ def send(number: signal.Signals = signal.SIGTERM) -> None:
 def test_a_signal_interrupts_at_once(shutdown: ShutdownSignal, number: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt):
         send(number)
+
+
+def test_a_signal_in_a_finalizer_is_raised_at_the_next_safe_place(
+    shutdown: ShutdownSignal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swallowed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", swallowed.append)
+
+    class Finalized:
+        def __del__(self) -> None:
+            send()
+
+    Finalized()
+
+    with pytest.raises(KeyboardInterrupt):
+        shutdown.check()
+    assert swallowed == []
 
 
 def test_a_deferring_block_is_finished_before_the_signal_is_raised(

@@ -44,7 +44,7 @@ class ShutdownSignal:
         if self._on_signal is not None:
             on_signal, self._on_signal = self._on_signal, None
             on_signal()
-        if not self._deferred:
+        if not self._deferred and not _is_in_finalizer(frame):
             raise KeyboardInterrupt
         self._pending = True
 
@@ -78,3 +78,12 @@ class ShutdownSignal:
     def ignore(self) -> None:
         """Shutdown is under way: further signals change nothing."""
         self._deferred = True
+
+
+def _is_in_finalizer(frame: FrameType | None) -> bool:
+    """Whether Python would swallow an exception here, and print it."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
