@@ -163,7 +163,6 @@ class CellLaunch:
         return Node(
             package=package,
             executable=executable,
-            exec_name=executable,  # or its lines are marked with the name of the prefix
             name=name,
             namespace=self.namespace,
             parameters=[typed(parameters)],
