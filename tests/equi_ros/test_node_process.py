@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from families import wait_until
 
-from equi_ros.node_process import END_TIMEOUT_S, START_QUIETLY
+from equi_ros.node_process import END_TIMEOUT_S
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -90,38 +90,6 @@ def test_ctrl_c_ends_a_node_that_still_imports_also_as_a_background_job(
 
     assert node.wait_for_exit(10.0) == -signal.SIGINT
     assert "Traceback" not in node.output
-
-
-def test_ctrl_c_while_python_itself_starts_ends_a_node_without_a_word(
-    processes: Any, tmp_path: Path
-) -> None:
-    (tmp_path / "slow_node.py").write_text(SLOW_IMPORT)
-    code = """
-import signal
-print("starting", flush=True)
-while signal.SIGINT not in signal.sigpending():
-    pass
-from equi_ros.node_process import executable
-executable("slow_node")()
-"""
-    node = processes.start([*START_QUIETLY.split(), sys.executable, "-c", code], cwd=tmp_path)
-    node.wait_for_text("starting")
-
-    node.signal_alone(signal.SIGINT)
-
-    assert node.wait_for_exit(10.0) == 0
-    assert node.output.split() == ["starting"]
-
-
-def test_ctrl_c_later_ends_a_node_that_was_started_quietly(processes: Any, tmp_path: Path) -> None:
-    (tmp_path / "slow_node.py").write_text(SLOW_IMPORT)
-    code = "from equi_ros.node_process import executable\nexecutable('slow_node')()"
-    node = processes.start([*START_QUIETLY.split(), sys.executable, "-c", code], cwd=tmp_path)
-    node.wait_for_text("importing")
-
-    node.signal_alone(signal.SIGINT)
-
-    assert node.wait_for_exit(10.0) == -signal.SIGINT
 
 
 def test_a_process_that_hangs_after_a_signal_is_ended_in_time_and_shows_where(

@@ -33,7 +33,7 @@ from equi_bringup.failures import end_of_launch
 from equi_bringup.robot_address import robot_address
 from equi_core.cell_file import CellFile
 from equi_core.locations.find import find_calibration, find_cell_file, find_model
-from equi_ros.node_process import LAUNCH_PID, START_QUIETLY
+from equi_ros.node_process import LAUNCH_PID
 
 DRIVER = "rtde_driver"
 ROBOT_SIDE = ("depth_fusion", "policy", DRIVER)
@@ -170,7 +170,6 @@ class CellLaunch:
             arguments=list(arguments),
             output="screen",
             emulate_tty=emulate_tty,
-            prefix=_prefix(package),
             additional_env=process_environment(),
             on_exit=end_of_launch(name, may_end=may_end) if required else None,
         )
@@ -183,7 +182,6 @@ class CellLaunch:
             cmd=[ExecutableInPackage(package=package, executable=executable), *words],
             name=name,
             output="screen",
-            prefix=_prefix(package),
             additional_env=process_environment(),
             on_exit=end_of_launch(name) if required else None,
         )
@@ -203,11 +201,6 @@ class CellLaunch:
         if not self.flag("autostart"):
             return []
         return [self.lifecycle_manager(node, name=f"lifecycle_manager_{node}")]
-
-
-def _prefix(package: str) -> str | None:
-    """For our own executables: they unblock the signal, those of others would stay deaf."""
-    return START_QUIETLY if package.startswith("equi_") else None
 
 
 def process_environment() -> dict[Any, str]:

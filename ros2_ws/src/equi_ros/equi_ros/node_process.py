@@ -31,8 +31,6 @@ from collections.abc import Callable, Iterator
 
 LAUNCH_PID = "EQUI_LAUNCH_PID"
 """Environment variable: process id of the launch with which the process shall end."""
-START_QUIETLY = "env --block-signal=INT"
-"""What a launch puts before an `executable`: SIGINT waits until Python has started."""
 END_TIMEOUT_S = 1.8
 """A process that was asked to end does so within this time, finished or not [s]."""
 _QUIET_END_S = 1.7
@@ -66,14 +64,9 @@ def leave(code: int) -> None:
 def make_stoppable() -> None:
     """From now on SIGINT ends the process at once, whatever it does; so does its launch's end.
 
-    For the time before `equi_ros.shutdown_signal` listens; nothing has to be cleaned up yet. Our
-    launch files start a process with SIGINT blocked (`START_QUIETLY`), so that Ctrl-C while Python
-    itself starts gives no traceback of Python's; one that has come by now ends the process here.
+    For the time before `equi_ros.shutdown_signal` listens; nothing has to be cleaned up yet.
     """
-    if signal.SIGINT in signal.sigpending():
-        os._exit(0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     launch = os.environ.get(LAUNCH_PID, "")
     if launch.isdecimal():
         end_with_process(int(launch))
