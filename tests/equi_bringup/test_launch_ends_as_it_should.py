@@ -181,8 +181,6 @@ def test_ctrl_c_ends_processes_that_still_import(
     launched.press_ctrl_c()
     require_all_gone(processes)
     assert launched.wait_for_exit() == 0, launched.output
-    assert "Traceback" not in launched.output
-    assert "has died" not in launched.output
 
 
 @pytest.mark.slow
