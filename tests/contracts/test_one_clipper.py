@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from equi_control.driver.arm import Arm
@@ -135,6 +135,7 @@ component = st.floats(-2.0, 2.0)
     start=st.tuples(*positions, st.floats(-math.pi / 2, math.pi / 2)),
     actions=st.lists(st.tuples(*[component] * 5), min_size=1, max_size=6),
 )
+@example(start=(0.5625, 0.1875, 0.25, -1.0), actions=[(0.0,) * 5, (0.0, 1.0, 0.0, 0.0, 0.0)])
 def test_environment_and_driver_execute_the_same_of_any_action(env, start, actions):
     require_agreement(env, start, actions)
 

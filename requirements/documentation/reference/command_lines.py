@@ -25,7 +25,11 @@ _ENTRY = re.compile(r'"(?P<name>[\w-]+)\s*=\s*(?P<module>[\w.]+):(?P<function>\w
 _FORWARDED = re.compile(r'^(?P<name>\w+) = executable\("(?P<module>[\w.]+)"\)', re.MULTILINE)
 # Commands that build the parser of a subcommand only when it is named, and with which arguments.
 _NAMED_FIRST = {
-    "equi-train": (("robot", "--preset", "ship"), ("carflag", "--domain", "carflag-1d")),
+    "equi-train": (
+        ("robot", "--preset", "ship"),
+        ("carflag", "--domain", "carflag-1d"),
+        ("dreamer",),
+    ),
 }
 # Targets whose recipe runs a module of ours; ARGS="..." hands the flags over.
 _MAKE = re.compile(r"^([a-z-]+):.*\n\t.*python -m ([\w.]+)", re.MULTILINE)

@@ -108,7 +108,7 @@ class DreamerTrainer:
     def _start(self) -> subprocess.Popen[bytes]:
         path = self.folder.path.absolute()
         command = [
-            *(str(self._python), "-m", "sheeprl"),
+            str(self._python.with_name("sheeprl")),
             *self.run.overrides(path / _EPISODES, path / _OUTPUT),
         ]
         sources = {str(Path(str(module.__file__)).parents[1]) for module in (equi_rl, equi_core)}
