@@ -105,7 +105,7 @@ def joints_for_pose(position_m: Sequence[float], yaw_rad: float) -> FloatArray:
         pose = top_down_pose(position_m, yaw_rad + half_turns * math.pi)
         pose[:3, 3] -= TCP_FROM_TOOL0_M * pose[:3, 2]
         candidates.append(ur5_kinematics.inverse_near(pose, ur5_kinematics.HOME_RAD))
-    # A wrist that is turned far makes another branch the nearest one: an arm that reaches backwards.
+    # A wrist turned far makes another branch the nearest one: an arm that reaches backwards.
     home_rad = np.array(ur5_kinematics.HOME_RAD)
     bends_rad = [float(np.abs(joints - home_rad)[:3].max()) for joints in candidates]
     upright = [
