@@ -7,11 +7,17 @@ import dataclasses
 import sys
 from pathlib import Path
 
+import installer.baselines
 import numpy as np
 import pytest
 
 from equi_rl.carflag.dreamer.run import DreamerRun
-from equi_rl.carflag.dreamer.trainer import DreamerError, baselines_python, points
+from equi_rl.carflag.dreamer.trainer import (
+    ENVIRONMENT_NAME,
+    DreamerError,
+    baselines_python,
+    points,
+)
 from equi_rl.carflag.dreamer.world import make_world
 from equi_rl.carflag.run import RunConfigError
 from equi_rl.cli import train
@@ -32,6 +38,10 @@ def test_the_command_line_ends_with_that_sentence(
     assert train.main(words) == 2
     assert "make baselines" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_make_baselines_makes_the_environment_that_the_trainer_looks_for() -> None:
+    assert installer.baselines.ENVIRONMENT_NAME == ENVIRONMENT_NAME
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,6 @@ OTHER_2D_STEPS = 2_000_000
 EVALUATIONS_PER_RUN = 50
 # An update of a world model costs a thousand times as much as one of recurrent A2C.
 DREAMER_SEEDS = (0, 1)
-DREAMER_1D_STEPS = 100_000
-DREAMER_2D_STEPS = 100_000
 
 
 def carflag_sweep() -> list[CarFlagRun]:
@@ -55,11 +53,11 @@ def carflag_sweep() -> list[CarFlagRun]:
 
 def dreamer_sweep() -> list[DreamerRun]:
     """Both Dreamers on the two main worlds, for as many steps as a CPU can carry."""
-    steps: dict[Domain, int] = {"carflag-1d": DREAMER_1D_STEPS, "carflag-2d": DREAMER_2D_STEPS}
+    domains: tuple[Domain, ...] = ("carflag-1d", "carflag-2d")
     return [
-        DreamerRun(domain, agent, seed=seed, steps=steps[domain])
+        DreamerRun(domain, agent, seed=seed)
         for seed in DREAMER_SEEDS
-        for domain in steps
+        for domain in domains
         for agent in DREAMER_AGENTS
     ]
 

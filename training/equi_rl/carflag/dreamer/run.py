@@ -26,7 +26,7 @@ class DreamerRun:
     """Displacement of the information region from the centre [cells]."""
     seed: int = 0
     """Of networks, worlds and batches."""
-    steps: int = 200_000
+    steps: int = 100_000
     """Environment steps."""
     report_every: int = 5_000
     """Environment steps of training episodes whose successes make one point of the curve."""
