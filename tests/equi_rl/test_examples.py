@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 import os
 import subprocess
 import sys
@@ -99,6 +100,12 @@ def test_the_expert_lifts_the_loose_lid_whichever_it_tries_first(loose_lid, firs
     env.close()
     assert all(outcome.success for outcome in outcomes)
     assert {outcome.movable_first for outcome in outcomes} == {True, False}
+
+
+def test_a_lid_fits_between_the_open_fingers_whatever_its_heading(loose_lid):
+    widest_opening_m = 0.085  # of the 2F-85; fingers that cannot close at all are taken for jammed
+    across_m = math.hypot(*loose_lid.LID_M[:2])
+    assert across_m < widest_opening_m - 0.01
 
 
 def test_the_stuck_lid_looks_like_the_loose_one_and_does_not_lift(loose_lid):

@@ -25,7 +25,8 @@ from equi_rl.experts import TaskPlan, VisibleFailure, register_expert
 from equi_rl.experts.skills import Goal, pick
 from equi_rl.sim.scene import ObjectKind, Scene, SceneObject, WorldState
 
-LID_M = (0.06, 0.06, 0.035)
+LID_M = (0.05, 0.05, 0.035)
+"""At most 5 cm: across its diagonal a lid still fits between the open fingers (8.5 cm)."""
 PLACEMENT_HALF_M = 0.13
 LEAST_DISTANCE_M = 0.13
 LIFTED_M = 0.07
