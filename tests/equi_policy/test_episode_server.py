@@ -36,7 +36,13 @@ class StillPolicy:
 
 
 @pytest.fixture
-def node(ros_probe: Any) -> Iterator[Any]:
+def driver() -> SimpleNamespace:
+    """The driver's state, as the test tells it: the name of one in DriverState.msg."""
+    return SimpleNamespace(state="HOLD")
+
+
+@pytest.fixture
+def node(ros_probe: Any, driver: SimpleNamespace) -> Iterator[Any]:
     """A policy node whose arm is held still by the test, and whose referee is deaf."""
     import rclpy
     from equi_interfaces.msg import DriverState, RobotState
@@ -64,7 +70,8 @@ def node(ros_probe: Any) -> Iterator[Any]:
     states = ros_probe.node.create_publisher(RobotState, "/robot_state", qos.ROBOT_STATE)
 
     def hold_still() -> None:
-        state = RobotState(state=DriverState(value=DriverState.HOLD))
+        value = getattr(DriverState, driver.state)
+        state = RobotState(state=DriverState(value=value))
         state.header.stamp = ros_probe.node.get_clock().now().to_msg()
         states.publish(state)
 
@@ -204,6 +211,24 @@ def test_a_second_publisher_ends_the_episode_by_name_and_none_begins_beside_it(
     assert f"second_publisher: 2 publishers on /{topic}" in first.reason
     assert again.outcome == REFUSED
     assert "stranger" in again.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("IDLE", "nothing may move before somebody activates it"), ("PAUSED", "paused the arm")],
+)
+def test_an_arm_that_waits_for_a_person_ends_the_episode_and_no_other_wakes_it(
+    state: str, words: str, driver: SimpleNamespace, running: Any
+) -> None:
+    driver.state = state
+
+    first = ended(running.result)
+    again = ended(running.run("uninvited"))
+
+    assert first.outcome == STOPPED
+    assert again.outcome == REFUSED
+    assert words in first.reason
+    assert words in again.reason
 
 
 def test_reports_that_mean_nothing_are_dropped_and_counted_and_the_node_lives(
