@@ -178,6 +178,29 @@ def test_a_request_that_was_dropped_is_not_carried_out_when_the_gripper_comes_ba
         worker.stop()
 
 
+def test_an_activation_that_was_dropped_is_withdrawn_before_the_power_returns(
+    gripper: RobotiqClient, emulator: EmulatorProcess
+) -> None:
+    def asks_to_activate() -> bool:
+        with socket.create_connection((emulator.address, 63352), 10.0) as port:
+            port.sendall(b"GET ACT\n")
+            return port.recv(100).strip() == b"ACT 1"
+
+    emulator.api.request("gripper_power", on=False)
+    worker = GripperWorker(RobotiqClient(emulator.address, timeout_s=5.0))
+    worker.start()
+    try:
+        wait_for(lambda: worker.report.connected and not worker.report.active, "without power")
+        worker.activate(within_s=600.0)
+        wait_for(asks_to_activate, "activation asked for")
+
+        worker.drop_unsent()
+        wait_for(lambda: not asks_to_activate(), "activation withdrawn")
+    finally:
+        emulator.api.request("gripper_power", on=True)
+        worker.stop()
+
+
 def test_the_worker_reports_a_loss_at_once_and_comes_back_by_itself(
     emulator: EmulatorProcess,
 ) -> None:

@@ -15,6 +15,10 @@ from equi_control.driver.arm import Arm
 from equi_control.driver.gripper import Gripper
 from equi_control.servo.shared_state import Phase, ServoState
 
+_WITHDRAW_S = 0.3
+"""The gripper is told not to activate any more this long before the fault: a person who reads the
+fault and restores the power must not see the fingers move."""
+
 
 class TakeOverResult(enum.Enum):
     """Where a take-over is."""
@@ -64,7 +68,7 @@ class TakeOver:
         if not self._gripper_asked:
             self._gripper_asked = True
             self._gripper_by_s = time.monotonic() + self._timeout_s
-            self._gripper.activate(self._timeout_s)
+            self._gripper.activate(self._timeout_s - _WITHDRAW_S)
         if self._gripper.report.active:
             return TakeOverResult.DONE
         late = time.monotonic() > self._gripper_by_s

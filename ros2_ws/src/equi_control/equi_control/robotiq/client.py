@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 PORT = 63352
@@ -135,10 +136,12 @@ class RobotiqClient:
             requested=self._get("PRE"),
         )
 
-    def activate(self, timeout_s: float = 10.0) -> None:
+    def activate(
+        self, timeout_s: float = 10.0, is_wanted: Callable[[], bool] = lambda: True
+    ) -> None:
         """Activate if need be. The fingers then run through their whole stroke.
 
-        A gripper that does not become active in time is told not to any more.
+        A gripper that is not active in time, or while it is still wanted, is told not to any more.
         """
         if self._get("STA") == _ACTIVE:
             return
@@ -148,7 +151,7 @@ class RobotiqClient:
         self._wait_for("STA", 0, deadline_s)
         self._set(ACT=1)
         try:
-            self._wait_for("STA", _ACTIVE, deadline_s)
+            self._wait_for("STA", _ACTIVE, deadline_s, is_wanted)
         except GripperError:
             self._set(ACT=0)
             raise
@@ -186,9 +189,15 @@ class RobotiqClient:
                 f"gripper reports OBJ {value}, which is none of 0 to 3; is this a 2F-85?"
             ) from error
 
-    def _wait_for(self, name: str, value: int, deadline_s: float) -> None:
+    def _wait_for(
+        self,
+        name: str,
+        value: int,
+        deadline_s: float,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
         while (found := self._get(name)) != value:
-            if time.monotonic() > deadline_s:
+            if time.monotonic() > deadline_s or not is_wanted():
                 raise GripperError(
                     f"gripper {name} is {found} and never became {value}; "
                     "look at its light: blue is active, red is a fault"

@@ -166,7 +166,7 @@ class GripperWorker:
             return
         left_s = by_s - time.monotonic()
         if left_s > 0.0:
-            self._client.activate(left_s)
+            self._client.activate(left_s, lambda: self._activate_by_s == by_s)
         with self._lock:
             if self._activate_by_s == by_s:
                 self._activate_by_s = None
