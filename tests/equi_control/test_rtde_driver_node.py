@@ -263,6 +263,45 @@ def test_a_signal_ends_the_node_in_order(
     assert "Traceback" not in driver_node.output
 
 
+def test_a_fault_is_on_rosout_and_a_reset_that_waits_holds_nothing_else_up(
+    robot: RobotOverRos, emulator: EmulatorProcess
+) -> None:
+    from equi_interfaces.msg import FaultCode, RobotState
+    from equi_interfaces.srv import ResetFault
+    from families import wait_until
+    from rcl_interfaces.msg import Log
+    from rclpy.qos import qos_profile_system_default
+
+    from equi_ros import qos
+
+    node, lines, states = robot.probe.node, [], []
+    node.create_subscription(Log, "/rosout", lines.append, qos_profile_system_default)
+    node.create_subscription(RobotState, "/robot_state", states.append, qos.ROBOT_STATE)
+    robot.take_over()
+    emulator.api.request("refuse", service="gripper", on=True)
+    emulator.api.request("cut", service="gripper")
+    status = robot.safety(lambda status: status.fault.value == FaultCode.GRIPPER)
+    wait_until(
+        lambda: any("rtde_driver" in it.name and "FAULT gripper" in it.msg for it in lines),
+        PATIENCE_S,
+        "the fault on /rosout",
+    )
+
+    client = node.create_client(ResetFault, "/rtde_driver/reset_fault")
+    request = ResetFault.Request(operator_name="test", fault_count=status.fault_count)
+    request.acknowledged.value = FaultCode.GRIPPER
+    answer = client.call_async(request)
+    wait_until(lambda: any("by 'test'" in it.msg for it in lines), PATIENCE_S, "reset begun")
+    known = len(states)
+    assert not robot.trigger("open_gripper").success, "nothing moves while a fault is latched"
+    wait_until(lambda: len(states) > known + 10, PATIENCE_S, "states go on")
+    assert not answer.done(), "the gripper is still away: the reset waits"
+
+    emulator.api.request("refuse", service="gripper", on=False)
+    wait_until(answer.done, PATIENCE_S, "the gripper is back")
+    assert answer.result().success, answer.result().message
+
+
 def test_while_a_stranger_publishes_commands_nobodys_is_executed(robot: RobotOverRos) -> None:
     import rclpy
     from equi_interfaces.msg import DeltaCommand
