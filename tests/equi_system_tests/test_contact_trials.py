@@ -10,7 +10,13 @@ from equi_system_tests.faults.contact_trials import LAB_LINK, run_trials
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("link", [LAB_LINK, {}], ids=["lab", "sim"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        pytest.param(LAB_LINK, id="lab"),
+        pytest.param({}, id="sim", marks=pytest.mark.slow),
+    ],
+)
 def test_a_noticed_contact_neither_stops_the_robot_nor_throws_the_arm_back(
     link: dict[str, float],
 ) -> None:

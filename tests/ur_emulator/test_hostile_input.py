@@ -226,7 +226,7 @@ def connected(
 
 
 CASES = [(call, math.nan) for call in NAN_CALLS]
-CASES += [(call, number) for call in ("servoJ", "moveJ", "setTcp") for number in (math.inf, 1e300)]
+CASES += [("servoJ", math.inf), ("setTcp", 1e300)]
 
 
 @pytest.mark.parametrize(("call", "number"), CASES)

@@ -41,6 +41,7 @@ def test_starting_and_faulting_an_emulator_needs_the_standard_library_alone() ->
     assert not {"numpy", "numba", "scipy"} & modules_after("import ur_emulator")
 
 
+@pytest.mark.slow
 def test_the_first_start_compiles_before_it_takes_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

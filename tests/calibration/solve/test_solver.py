@@ -84,6 +84,7 @@ def test_the_answer_does_not_depend_on_a_start_that_is_5_cm_and_5_degrees_wrong(
         )
 
 
+@pytest.mark.slow
 def test_errors_are_small_and_lie_inside_the_stated_uncertainty_over_ten_seeds():
     distances = []
     for seed in range(10):

@@ -53,6 +53,7 @@ def with_poor_oblique_views(exact: Case, rng: np.random.Generator) -> Case:
     return dataclasses.replace(exact, problem=problem)
 
 
+@pytest.mark.slow
 def test_the_95_percent_region_covers_the_error_when_oblique_views_are_poor(exact):
     errors, sharp, poor = [], [], []
     for seed in range(DRAWS):

@@ -152,7 +152,9 @@ def final_arrays(folder):
     return arrays, {key: value for key, value in state.items() if "seconds" not in key}
 
 
-@pytest.mark.parametrize("domain", ["carflag-1d", "carflag-2d"])
+@pytest.mark.parametrize(
+    "domain", ["carflag-1d", pytest.param("carflag-2d", marks=pytest.mark.slow)]
+)
 def test_a_process_killed_without_warning_continues_to_the_same_bits(domain, tmp_path):
     # Given a run that nobody disturbs
     settings = [

@@ -93,7 +93,7 @@ def test_a_checkpoint_without_evaluation_is_kept_until_the_next_one(tmp_path, mo
         "paper",
         demonstrations=2,
         random_episodes=1,
-        environment_steps=1000,
+        environment_steps=500,
         evaluate_every=2,
         evaluation_episodes=1,
     )
