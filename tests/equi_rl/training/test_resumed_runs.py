@@ -146,15 +146,19 @@ def test_a_kill_right_after_the_checkpoint_loses_neither_its_row_nor_the_best(
     continued.restore()
     best = tmp_path / "checkpoints" / "best"
     assert best.resolve().name == "round_000002"
-    # A later evaluation that is only as good does not replace it.
+    # A worse evaluation does not replace it; one that is as good, after more episodes, does.
     continued.progress.rounds = 4
-    evaluate(continued, successes=3)
+    evaluate(continued, successes=2)
     assert best.resolve().name == "round_000002"
+    continued.progress.rounds = 6
+    evaluate(continued, successes=3)
+    assert best.resolve().name == "round_000006"
     rows = continued.folder.read_progress()
     assert [(row["rounds"], row["successes"]) for row in rows] == [
         ("0", "1"),
         ("2", "3"),
-        ("4", "3"),
+        ("4", "2"),
+        ("6", "3"),
     ]
 
 

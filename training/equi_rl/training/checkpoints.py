@@ -76,10 +76,13 @@ class RunCheckpoints:
                 shutil.rmtree(older)
 
     def keep_best(self, rounds: int, successes: int) -> None:
-        """Let `best` point to the checkpoint of a round if it beats the one pointed to so far."""
+        """Let `best` point to the checkpoint of a round if none before it had more successes.
+
+        Of two with as many, the later one has learned from more episodes.
+        """
         if self.best.exists():
             so_far = load_checkpoint(self.best).contract.provenance.evaluation_successes
-            if successes <= so_far:
+            if successes < so_far:
                 return
         _point(self.best, _name(rounds))
 
