@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "contracts"))
 from test_safety_is_total import hostile_command
@@ -25,7 +27,7 @@ from equi_core.motion.joint_limits import (
 )
 from equi_core.motion.safety import RobotInput, filter_command
 from equi_core.motion.safety_limits import SafetyLimits
-from equi_core.motion.ur5_kinematics import HOME_RAD, forward, inverse, inverse_near
+from equi_core.motion.ur5_kinematics import HOME_RAD, forward, inverse, inverse_near, straight_path
 
 CELL = CellGeometry()
 LIMITS = JointLimits()
@@ -127,6 +129,27 @@ def test_home_is_reached_with_wrist_3_near_its_middle_whatever_turn_it_stands_at
     wrist = joints[5] - (target - yaw) + (joints_at(0.5, 0.0, 0.2)[0] - joints[0])
     assert abs(wrist) < math.pi / 2 + 0.5
     assert path_problem(joints, [0.4, 0.1, 0.2, yaw], [*home[:3], target], CELL, LIMITS) == ""
+
+
+@given(
+    x=st.floats(0.3, 0.7), y=st.floats(-0.2, 0.2), z=st.floats(0.05, 0.25), yaw=st.floats(-7.0, 7.0)
+)
+@example(x=0.575, y=0.2, z=0.25, yaw=-4.5)
+@settings(deadline=None)
+def test_wherever_the_tool_is_sent_folding_leaves_wrist_3_near_its_middle(
+    x: float, y: float, z: float, yaw: float
+) -> None:
+    """Far round, the joints nearest to HOME belong to an arm that reaches backwards."""
+    home = forward(np.array(HOME_RAD), UR5) @ CELL.flange_from_tcp
+    start = [*home[:3, 3], unwound_yaw(home, HOME_RAD, CELL)]
+
+    target = folded_yaw(HOME_RAD, start[3], [x, y, z, yaw], CELL, LIMITS)
+
+    way = straight_path(
+        HOME_RAD, start, [x, y, z, target], np.linspace(0.0, 1.0, 40), CELL.tcp_from_flange_m
+    )
+    # Of two wrist angles half a turn apart one is within a quarter turn; hysteresis adds 0.25.
+    assert abs(way[-1, 5]) <= math.pi / 2 + 0.25 + 1e-6
 
 
 def hostile_in_joint_space(rng: np.random.Generator) -> None:

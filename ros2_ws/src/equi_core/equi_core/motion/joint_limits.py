@@ -201,10 +201,11 @@ def folded_yaw(
     """
     joints = np.asarray(joints_rad, dtype=np.float64)
     target = np.asarray(target_xyz_yaw, dtype=np.float64)
-    x, y, z, flange_yaw = _flange_xyz_yaw(target, geometry)
-    flange = top_down_pose((x, y, z + geometry.tcp_from_flange_m), flange_yaw)
+    x, y, z, _ = _flange_xyz_yaw(target, geometry)
+    # The base angle of a tool that points down is the same for every yaw. It is asked for where
+    # wrist 3 is near zero: with the wrist far round, the joints nearest to HOME reach backwards.
+    flange = top_down_pose((x, y, z + geometry.tcp_from_flange_m), _YAW_AT_ZERO_RAD)
     try:
-        # Near HOME, not near these joints: a wrist half a turn off would look like another branch.
         home_base_rad = float(inverse_near(flange, HOME_RAD, limits.arm)[0])
     except KinematicsError:
         return float(target[3])
