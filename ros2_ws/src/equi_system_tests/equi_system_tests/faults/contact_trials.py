@@ -104,6 +104,8 @@ def run_trial(
         )
         if noticed or rig.driver.fault is not None:
             break
+    # The step has ended as soon as contact is noticed; the arm still backs off then.
+    rig.wait_for_standstill()
     rows = rig.recorded()
     force_n, lag_mm, speed_mm_s, touched_s = _felt(rows)
     travel = travel_after(rows, touched_s)

@@ -30,7 +30,6 @@ from equi_system_tests.faults.recording import Travel, travel_after
 from equi_system_tests.faults.rig import Rig
 
 _SLIDER = 0.2
-_STILL = Travel(0.0, 0.0, 0.0)
 _OBSERVE_S = 0.6
 
 
@@ -186,9 +185,10 @@ def _late_gripper(robot: Robot) -> FaultResult:
     with Rig(arm=robot.arm, profile=robot.profile, driver=settings) as rig:
         rig.until(lambda: rig.servo_state.phase is Phase.IDLE, "connected")
         rig.emulator.api.request("gripper_power", on=False)
+        rig.record()
         rig.driver.activate()
         rig.until(lambda: rig.driver.state is DriverState.FAULT, "fault latched")
-        fault = rig.driver.fault
+        fault, latched_s = rig.driver.fault, time.monotonic()
         before_m = rig.emulator.api.status()["gripper_opening_m"]
         rig.emulator.api.request("gripper_power", on=True)
         until_s = time.monotonic() + 3.0
@@ -200,11 +200,12 @@ def _late_gripper(robot: Robot) -> FaultResult:
 
         rig.until(observed_for_a_while, "observed for a while")
         stroke_mm = 1e3 * (max(openings) - min(openings))
+        travel = travel_after(rig.recorded(), latched_s)
     latched = fault is not None and fault.code is FaultCode.GRIPPER
     code = fault.code.name if fault else "none"
     observed = f"FAULT {code}, fingers moved {stroke_mm:.1f} mm when power came"
     return FaultResult(
-        "gripper without power at take-over", "FAULT GRIPPER, no late stroke", observed, _STILL,
+        "gripper without power at take-over", "FAULT GRIPPER, no late stroke", observed, travel,
         None, latched and stroke_mm < 0.5,
     )  # fmt: skip
 
