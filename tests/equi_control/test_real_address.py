@@ -66,6 +66,19 @@ def test_a_watchdog_that_waits_longer_is_refused() -> None:
         refuse_loose_limits(dataclasses.replace(config, servo=servo))
 
 
+def test_a_value_that_is_not_a_number_is_refused() -> None:
+    config = dataclasses.replace(config_for("192.168.1.10"), settle_timeout_s=float("nan"))
+    with pytest.raises(LinkError, match="settle_timeout_s is nan"):
+        refuse_loose_limits(config)
+
+
+def test_a_real_cell_whose_file_says_nothing_of_servol_has_the_cautious_values() -> None:
+    link = read_config(
+        lambda name, default, info: "192.168.1.10" if name == "robot_ip" else default
+    )[0].servo.link
+    assert (link.lookahead_s, link.gain) == (0.1, 300.0)
+
+
 def test_the_driver_does_not_start_with_the_simulated_cell_at_a_real_address(
     repository_root: Any,
 ) -> None:
@@ -80,6 +93,8 @@ def test_the_driver_does_not_start_with_the_simulated_cell_at_a_real_address(
         return read_config(lambda name, default, info: values.get(name, default))[0]
 
     assert start("sim", "127.0.0.2").servo.link.watchdog_hz == 5.0
+    assert start("sim", "127.0.0.2").servo.link.lookahead_s == 0.05
+    assert start("sim", "127.0.0.2").servo.link.gain == 400.0
     assert start("lab", "192.168.1.10").servo.link.lookahead_s == 0.1
     with pytest.raises(LinkError, match="those of a simulated cell"):
         start("sim", "192.168.1.10")

@@ -15,14 +15,22 @@ from equi_control.driver.config import DriverConfig
 from equi_control.rtde.config import LinkConfig, LinkError
 from equi_control.servo.config import ServoConfig
 
-# Parameter, and whether a larger value is the looser one.
+# Parameter, and whether a larger value is the looser one. A contract test names every field that is
+# not here, and why.
 _LOOSENED = (
     ("link.watchdog_hz", False),
+    # Both ways: shorter follows more nervously, longer presses further into something rigid.
+    ("link.lookahead_s", False),
+    ("link.lookahead_s", True),
+    ("link.gain", True),
+    *((f"workspace.{axis}_min_m", False) for axis in "xyz"),
+    *((f"workspace.{axis}_max_m", True) for axis in "xyz"),
     ("servo.max_state_age_s", True),
     ("servo.driver_silence_s", True),
     ("servo.blocked_lag_m", True),
     ("servo.contact_force_n", True),
     ("servo.contact_force_rate_n_s", True),
+    ("servo.contact_deceleration_m_s2", False),
     ("servo.near_surface_speed_m_s", True),
     ("servo.near_surface_height_m", False),
     ("servo.step_speed_m_s", True),
@@ -31,12 +39,27 @@ _LOOSENED = (
     ("limits.max_speed_m_s", True),
     ("limits.max_acceleration_m_s2", True),
     ("limits.max_jerk_m_s3", True),
+    ("limits.max_step_m", True),
+    ("limits.max_yaw_step_rad", True),
+    ("limits.max_yaw_from_start_rad", True),
+    ("limits.yaw_range_rad", True),
+    ("limits.max_yaw_rate_rad_s", True),
+    ("limits.max_yaw_acceleration_rad_s2", True),
+    ("limits.max_yaw_jerk_rad_s3", True),
     ("limits.max_command_age_s", True),
     ("limits.max_state_age_s", True),
     ("limits.max_tracking_error_m", True),
     ("limits.max_outside_m", True),
     ("servo_silence_s", True),
     ("gripper_grace_s", True),
+    ("gripper_timeout_s", True),
+    ("gripper_activation_timeout_s", True),
+    ("arrival_tolerance_m", True),
+    ("arrival_tolerance_rad", True),
+    ("settle_timeout_s", True),
+    ("step_timeout_s", True),
+    # Below this share steps are refused, and every waiting time is stretched by it at most.
+    ("min_speed_share", False),
     ("max_command_observation_age_s", True),
     ("max_measured_speed_m_s", True),
     ("overspeed_grace_s", True),
@@ -67,7 +90,8 @@ def refuse_loose_limits(config: DriverConfig) -> None:
     found = []
     for name, larger_is_looser in _LOOSENED:
         value, allowed = _value(config, name), _value(defaults, name)
-        if (value > allowed) if larger_is_looser else (value < allowed):
+        # Written so that a value that is not a number is refused.
+        if not ((value <= allowed) if larger_is_looser else (value >= allowed)):
             word = "at most" if larger_is_looser else "at least"
             found.append(f"{name} is {value} ({word} {allowed} for a real robot)")
     if found:
@@ -84,5 +108,6 @@ def _value(config: DriverConfig, name: str) -> Any:
         "servo": config.servo,
         "link": config.servo.link,
         "limits": config.servo.limits,
+        "workspace": config.servo.limits.workspace,
     }[part]
     return getattr(owner, field)

@@ -42,10 +42,10 @@ class LinkConfig:
     watchdog_hz: float = setting(10.0, low=1.0, high=125.0)
     """The controller stops the arm by itself if it hears nothing for 1 / this [s]. Until then the
     arm goes no further than the last pose, so a longer wait does not lengthen its way."""
-    lookahead_s: float = setting(0.05, low=0.03, high=0.2)
-    """Smoothing of servoL, 0.03 to 0.2 s. Start a real CB3 arm with 0.1."""
-    gain: float = setting(400.0, low=100.0, high=2000.0)
-    """Stiffness of servoL, 100 to 2000. Start a real CB3 arm with 300."""
+    lookahead_s: float = setting(0.1, low=0.03, high=0.2)
+    """Smoothing of servoL, 0.03 to 0.2 s. A real arm has the default; contact was rehearsed so."""
+    gain: float = setting(300.0, low=100.0, high=2000.0)
+    """Stiffness of servoL, 100 to 2000. A real arm has at most the default."""
 
     def __post_init__(self) -> None:
         if not self.host:

@@ -25,7 +25,7 @@ from equi_control.driver.state import DriverState, FaultCode
 from equi_control.driver.steps import Outcome
 from equi_control.servo.config import ServoConfig
 from equi_system_tests.faults.recording import travel_after
-from equi_system_tests.faults.rig import Rig, RigError
+from equi_system_tests.faults.rig import SIM_LINK, Rig, RigError
 from ur_emulator.profile import STRICT
 
 STEP_M = 0.05
@@ -139,7 +139,7 @@ def run_trials(
         count: how many.
         seed: of the places and directions.
         profile: of the emulator.
-        link: fields of LinkConfig that differ from its defaults, which are the simulated cell's.
+        link: fields of LinkConfig that differ from the rig's, which are the simulated cell's.
         **servo: fields of ServoConfig that differ from its defaults.
     """
     rng = np.random.default_rng(seed)
@@ -229,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     speeds = {}
     if parsed.speed_m_s is not None:
         speeds = dict.fromkeys(("step_speed_m_s", "near_surface_speed_m_s"), parsed.speed_m_s)
-    link = LAB_LINK if parsed.cell == "lab" else {}
+    link = LAB_LINK if parsed.cell == "lab" else SIM_LINK
     trials = run_trials(parsed.trials, parsed.seed, link=link, **speeds)
     Console(stderr=True).print(_table(trials))
     sys.stdout.write(json.dumps([dataclasses.asdict(trial) for trial in trials]) + "\n")

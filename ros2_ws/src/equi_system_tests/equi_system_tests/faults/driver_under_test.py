@@ -18,13 +18,13 @@ from equi_control.driver.state import DriverState
 from equi_control.rtde.config import LinkConfig
 from equi_control.servo.config import ServoConfig
 from equi_core.motion.safety import StepCommand
-from equi_system_tests.faults.rig import FASTEST_STEP_M_S
+from equi_system_tests.faults.rig import FASTEST_STEP_M_S, SIM_LINK
 
 
 def main(arguments: list[str]) -> int:
     """Drive the robot at the given address until killed."""
     # As fast as the limits allow: the worst case.
-    servo = ServoConfig(LinkConfig(arguments[0]), step_speed_m_s=FASTEST_STEP_M_S)
+    servo = ServoConfig(LinkConfig(arguments[0], **SIM_LINK), step_speed_m_s=FASTEST_STEP_M_S)
     driver = Driver(DriverConfig(servo, use_gripper=False, connect_timeout_s=120.0))
     driver.connect()
     announced = False

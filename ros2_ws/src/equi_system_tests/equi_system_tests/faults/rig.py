@@ -27,6 +27,8 @@ from ur_emulator.launching import EmulatorProcess
 
 EPISODE = "fault injection"
 FASTEST_STEP_M_S = 0.25
+SIM_LINK = {"lookahead_s": 0.05, "gain": 400.0}
+"""The simulated cell's servoL (launch/cells/sim.yaml); a real arm's is softer."""
 _FAST_M_S = 0.15
 _PATIENCE_S = 90.0
 _QUIET_S = 0.4
@@ -91,7 +93,7 @@ class Rig:
             model: the arm that stands there, and that the driver expects.
             profile: how strictly the emulator behaves: `lenient` or `strict`.
             behaviours: single behaviours of the emulator that differ from the profile.
-            link: fields of LinkConfig.
+            link: fields of LinkConfig; servoL is the simulated cell's if nothing else is said.
             driver: fields of DriverConfig.
             **servo: fields of ServoConfig. Steps are as fast as its limits allow if nothing else
                 is said: the worst case of every fault.
@@ -100,7 +102,7 @@ class Rig:
             arm=arm, model=model, profile=profile, behaviours=behaviours or {}
         )
         self._servo_settings = {"step_speed_m_s": FASTEST_STEP_M_S, **servo}
-        self._link_settings = {"robot_model": model, **(link or {})}
+        self._link_settings = {"robot_model": model, **SIM_LINK, **(link or {})}
         self._driver_settings = {"connect_timeout_s": _PATIENCE_S, **(driver or {})}
         self.driver: Driver
         self._next_step = 0
