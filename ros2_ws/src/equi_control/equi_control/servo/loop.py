@@ -17,6 +17,7 @@ import logging
 import math
 import os
 import signal
+import socket
 import time
 from multiprocessing.connection import Connection
 from typing import Any
@@ -28,6 +29,7 @@ from equi_control.rtde.rtde_link import LinkError, RtdeLink
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.cycle_clock import CycleClock
 from equi_control.servo.heartbeat import Heartbeat
+from equi_control.servo.log_relay import LogSender
 from equi_control.servo.shared_state import Phase, ServoState, SharedState
 from equi_control.servo.streamer import Streamer, TakeOverError
 from equi_control.servo.yielding import ContactYielding
@@ -55,9 +57,14 @@ _FAR_BEHIND_M = 0.045
 
 
 def run_servo(
-    config: ServoConfig, commands: Connection, state: SharedState, heartbeat: Heartbeat
+    config: ServoConfig,
+    commands: Connection,
+    state: SharedState,
+    heartbeat: Heartbeat,
+    log: socket.socket,
 ) -> None:
     """Entry point of the process."""
+    LogSender(log).install()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _terminate)

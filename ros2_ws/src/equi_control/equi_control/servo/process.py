@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.heartbeat import Heartbeat
+from equi_control.servo.log_relay import LogReceiver
 from equi_control.servo.loop import run_servo
 from equi_control.servo.shared_state import Phase, ServoState, SharedState
 
@@ -25,10 +26,11 @@ class ServoProcess:
         context = multiprocessing.get_context("spawn")
         self._state = SharedState(context)
         self._heartbeat = Heartbeat(context)
+        self._log = LogReceiver()
         receiver, self._commands = context.Pipe(duplex=False)
         self._process = context.Process(
             target=run_servo,
-            args=(config, receiver, self._state, self._heartbeat),
+            args=(config, receiver, self._state, self._heartbeat, self._log.child_end),
             name="equi-servo",
             daemon=True,
         )
@@ -48,6 +50,7 @@ class ServoProcess:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         # Only the child may hold this end: its death then shows as a broken pipe.
         self._receiver.close()
+        self._log.child_started()
 
     @property
     def pid(self) -> int | None:
@@ -68,8 +71,12 @@ class ServoProcess:
         return self._process.is_alive()
 
     def beat(self) -> None:
-        """Tell it that the driver is alive; a driver that does not is taken to hang."""
+        """Tell it that the driver is alive, and log what it has logged.
+
+        A driver that does not is taken to hang.
+        """
         self._heartbeat.beat()
+        self._log.relay()
 
     def activate(self) -> None:
         """Ask it to take over the arm where it is."""
@@ -105,14 +112,14 @@ class ServoProcess:
         """Let it stop the arm and end; kill it if it does not (the robot's watchdog stops it)."""
         self.begin_end()
         self._process.join(timeout_s)
-        if self._process.is_alive():
-            self.kill()
+        self.kill()
 
     def kill(self) -> None:
-        """End it at once."""
+        """End it at once, if it has not ended; what it has logged last is heard."""
         if self._process.is_alive():
             self._process.kill()
             self._process.join(2.0)
+        self._log.relay()
 
     @property
     def phase(self) -> Phase:
