@@ -31,6 +31,7 @@ from equi_core.geometry import (
     quaternion_xyzw_to_matrix,
     transform_points,
 )
+from equi_core.motion.arm_models import UR5, ArmModel
 from equi_core.strict_fields import FieldError, read_fields
 
 FloatArray = NDArray[np.float64]
@@ -192,6 +193,8 @@ class CellSettings:
     scene: SceneSettings
     limits: VerdictLimits
     view_gate: ViewGate
+    arm: ArmModel = UR5
+    """Whose links keep clear of the table: the driver's `link.robot_model`."""
 
     def __post_init__(self) -> None:
         _require_text(self, "robot_serial")
@@ -248,6 +251,7 @@ def _settings(file: CellFile) -> CellSettings:
             "geometry": file.geometry,
         }
     whole = {**data, "cell": file.name, "geometry": file.geometry, "cameras": cameras}
+    whole["arm"] = file.arm
     return read_fields(CellSettings, whole, BLOCK, refused_by=CalibrationError)
 
 

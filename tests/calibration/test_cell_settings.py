@@ -36,6 +36,14 @@ def test_the_laboratory_template_asks_for_serial_numbers():
         load_cell(ROOT / "launch" / "cells" / "lab.yaml")
 
 
+def test_the_arm_is_the_one_that_the_driver_expects(content, tmp_path):
+    content["rtde_driver"]["ros__parameters"]["link.robot_model"] = "ur5e"
+    assert load(content, tmp_path).arm.name == "ur5e"
+    content["rtde_driver"]["ros__parameters"]["link.robot_model"] = "ur7"
+    with pytest.raises(CellFileError, match="known are ur3, ur5"):
+        load(content, tmp_path)
+
+
 def test_a_misspelt_limit_is_refused_by_name(content, tmp_path):
     content["equi_calibrate"]["ros__parameters"]["limits"]["tabel_plane_mm"] = 1.0
     with pytest.raises(CellFileError, match=r"equi_calibrate\.limits\.tabel_plane_mm' is unknown"):

@@ -51,6 +51,7 @@ def test_a_node_gets_the_shared_block_then_its_own_and_then_what_the_caller_sets
     assert cell.parameters("depth_fusion", robot_ip="10.0.0.1", model="m") == {
         "cell": "a",
         "robot_ip": "10.0.0.1",
+        "robot_model": "ur5",
         "cameras": ["cam"],
         "simulated": True,
         "cam.topic": "a/points",
@@ -65,6 +66,19 @@ def test_a_node_gets_the_shared_block_then_its_own_and_then_what_the_caller_sets
         "skew_s": 0.1,
         "model": "m",
     }
+
+
+def test_every_node_learns_the_arm_from_the_drivers_block(tmp_path):
+    driver = {"ros__parameters": {"link": {"robot_model": "ur10e"}}}
+    cell = load(blocks(rtde_driver=driver), tmp_path)
+    assert cell.parameters("depth_fusion")["robot_model"] == "ur10e"
+    assert cell.arm.links_m[1] == -0.6127
+
+
+def test_an_unknown_arm_is_refused_by_name(tmp_path):
+    driver = {"ros__parameters": {"link.robot_model": "ur7"}}
+    with pytest.raises(CellFileError, match=r"link\.robot_model: robot model is 'ur7'"):
+        load(blocks(rtde_driver=driver), tmp_path).arm  # noqa: B018
 
 
 @pytest.mark.parametrize("name", ["sim", "lab"])

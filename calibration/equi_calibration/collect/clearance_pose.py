@@ -71,7 +71,7 @@ def occluded_fraction(cell: CellSettings, joints_rad: FloatArray) -> float:
 
 def _body_points(cell: CellSettings, joints_rad: FloatArray) -> FloatArray:
     """Points (N, 3) [m] along the links, the tool and the board's outline."""
-    frames = ur5_kinematics.link_frames(joints_rad)
+    frames = ur5_kinematics.link_frames(joints_rad, cell.arm)
     base_from_tcp = frames[5] @ cell.geometry.flange_from_tcp
     outline = transform_points(
         base_from_tcp @ cell.collect.tcp_from_board.matrix, cell.board.outline_m()

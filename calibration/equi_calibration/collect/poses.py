@@ -167,7 +167,7 @@ def reachable_joints(cell: CellSettings, base_from_tcp: FloatArray) -> FloatArra
     """Joints (6,) near the ready posture that reach a TCP pose with every link above the table."""
     try:
         joints = ur5_kinematics.inverse_near(
-            base_from_tcp @ invert(cell.geometry.flange_from_tcp), ur5_kinematics.HOME_RAD
+            base_from_tcp @ invert(cell.geometry.flange_from_tcp), ur5_kinematics.HOME_RAD, cell.arm
         )
     except ur5_kinematics.KinematicsError:
         return None
@@ -179,7 +179,7 @@ def reachable_joints(cell: CellSettings, base_from_tcp: FloatArray) -> FloatArra
 def joints_are_clear(cell: CellSettings, joints_rad: FloatArray) -> bool:
     """Whether board, TCP and links keep their distances at a joint vector (6,)."""
     settings = cell.collect
-    frames = ur5_kinematics.link_frames(joints_rad)
+    frames = ur5_kinematics.link_frames(joints_rad, cell.arm)
     # Frame 0 belongs to the shoulder, which cannot reach the table.
     table_z_m = cell.geometry.table_z_m
     if float(frames[1:, 2, 3].min()) - table_z_m < _LINK_CLEARANCE_M:

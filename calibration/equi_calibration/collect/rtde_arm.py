@@ -17,13 +17,15 @@ from equi_calibration.cell_file import CellSettings
 from equi_calibration.collect.poses import path_is_clear
 from equi_calibration.collect.sources import ArmReading
 from equi_calibration.errors import CollectError
+from equi_control.rtde import controller_program
+from equi_control.rtde.dashboard import DashboardError
 from equi_control.rtde.rtde_link import LinkConfig, LinkError, RtdeLink
 from equi_core.motion import ur5_kinematics
+from equi_core.motion.arm_models import UR5, ArmModel
 
 FloatArray = NDArray[np.float64]
 
-_FARTHEST_REACH_M = 0.9
-"""A joint speed of v / this keeps every point of the arm below v."""
+_UR5_REACH_M = 0.9
 _OLDEST_READING_S = 0.5
 
 
@@ -33,9 +35,12 @@ class RtdeArm:
     def __init__(self, cell: CellSettings, robot_ip: str, *, listen_only: bool = False) -> None:
         self._cell = cell
         self._listen_only = listen_only
-        self._link = RtdeLink(LinkConfig(robot_ip, cell.geometry))
+        self._robot_ip = robot_ip
+        self._link = RtdeLink(LinkConfig(robot_ip, cell.geometry, robot_model=cell.arm.name))
 
     def __enter__(self) -> RtdeArm:
+        if self._listen_only:
+            self._require_model()  # otherwise the link does, before it loads its program
         try:
             self._link.open(listen_only=self._listen_only)
         except LinkError as error:
@@ -44,6 +49,18 @@ class RtdeArm:
 
     def __exit__(self, *_: object) -> None:
         self._link.close()
+
+    def _require_model(self) -> None:
+        """Refuse another arm than the cell file's: its joints mean other poses."""
+        try:
+            found = controller_program.robot_model(self._robot_ip)
+        except DashboardError as error:
+            raise CollectError(f"which arm stands there is not known: {error}") from error
+        if found != self._cell.arm.name:
+            raise CollectError(
+                f"wrong_model: the controller at {self._robot_ip} drives a {found}, but "
+                f"link.robot_model is {self._cell.arm.name}; correct the cell file, or the address"
+            )
 
     def now_s(self) -> float:
         """Wall clock, the one that stamps images."""
@@ -80,7 +97,7 @@ class RtdeArm:
         )
 
     def _move(self, joints_rad: FloatArray, speed_m_s: float) -> None:
-        speed = speed_m_s / _FARTHEST_REACH_M
+        speed = speed_m_s / farthest_reach_m(self._cell.arm)
         try:
             self._link.move_joints(joints_rad, speed, 2 * speed)
         except LinkError as error:
@@ -92,3 +109,9 @@ class RtdeArm:
             self._link.move_to(base_from_tcp, speed_m_s, 4 * speed_m_s)
         except LinkError as error:
             raise CollectError(f"the arm did not make its small move: {error}") from error
+
+
+def farthest_reach_m(arm: ArmModel) -> float:
+    """A joint speed of v / this keeps every point of the arm below v [m]."""
+    lengths = [abs(model.links_m[1]) + abs(model.links_m[2]) for model in (arm, UR5)]
+    return _UR5_REACH_M * lengths[0] / lengths[1]

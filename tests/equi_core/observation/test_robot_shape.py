@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from equi_core import geometry as geo
 from equi_core.contract import ImageSpec
-from equi_core.motion.ur5_kinematics import HOME_RAD
+from equi_core.motion.arm_models import ARM_MODELS, UR5
+from equi_core.motion.ur5_kinematics import HOME_RAD, forward, link_frames
+from equi_core.observation.arm_shapes import ARM_SHAPES
 from equi_core.observation.projection import CameraCloud, fuse_clouds
 from equi_core.observation.robot_shape import robot_volume
 from equi_rl.sim.raycast import cast_pinhole
@@ -49,9 +54,9 @@ def surface_points(joints, opening, eye, target) -> np.ndarray:
     return geo.transform_points(pose, points)
 
 
-def count_dropped(points, joints, opening, margin_m=0.006, task_from_tcp=None) -> int:
+def count_dropped(points, joints, opening, margin_m=0.006, task_from_tcp=None, arm=UR5) -> int:
     """How many points the fusion takes for the robot's."""
-    volume = robot_volume(joints, opening, ImageSpec(), margin_m, None, task_from_tcp)
+    volume = robot_volume(joints, opening, ImageSpec(), margin_m, None, task_from_tcp, arm)
     fused = fuse_clouds(
         [CameraCloud(points.astype(np.float32), np.eye(4))],
         (0.0, 0.0, 0.5),
@@ -153,3 +158,112 @@ def test_what_is_held_stays_visible_beside_knuckles_and_deviation():
     offsets = np.linspace(-0.018, 0.018, 9)
     top = np.array([[0.5 + x, y, 0.125] for x in offsets for y in offsets])
     assert count_dropped(top, joints, 0.05 / 0.085, task_from_tcp=pose) == 0
+
+
+UR5_CAPSULES = np.array(
+    [
+        [0, 0, 0, 0, 0, 0.129159, 0.084],
+        [0, 0, 0.089159, -0.0608771625722, 0.19679931676, 0.089159, 0.067],
+        [
+            -0.0401464200749,
+            0.129782462048,
+            0.089159,
+            0.106977353537,
+            0.175293178405,
+            0.485275611536,
+            0.061,
+        ],
+        [
+            0.161013223325,
+            0.000609901368618,
+            0.485275611536,
+            0.0897928535196,
+            0.230845995248,
+            0.485275611536,
+            0.062,
+        ],
+        [
+            0.142247690202,
+            0.0612737684281,
+            0.485275611536,
+            0.509508762068,
+            0.174880931027,
+            0.407347566532,
+            0.051,
+        ],
+        [
+            0.524728052711,
+            0.125681101837,
+            0.407347566532,
+            0.464397602521,
+            0.320713046092,
+            0.407347566532,
+            0.052,
+        ],
+        [
+            0.482128814921,
+            0.263392856744,
+            0.407347566532,
+            0.597859716498,
+            0.299192619802,
+            0.311215584939,
+            0.052,
+        ],
+        [
+            0.5920346983,
+            0.280590440882,
+            0.393799046373,
+            0.499360806846,
+            0.291767733784,
+            0.286393702157,
+            0.052,
+        ],
+    ]
+)
+"""Of `UR5_JOINTS_RAD` with a margin of 6 mm, before other arms were known here [m]."""
+UR5_JOINTS_RAD = (0.3, -1.2, 1.4, -1.1, -1.3, 0.5)
+
+
+def test_the_shape_of_a_ur5_stays_what_it_was_before_other_arms_were_known():
+    volume = robot_volume(UR5_JOINTS_RAD, 0.3, ImageSpec(), 0.006)
+    np.testing.assert_allclose(volume.capsules, UR5_CAPSULES, rtol=0, atol=1e-11)
+
+
+OTHER_ARMS = sorted(set(ARM_MODELS) - {"ur5"})
+LINK_POINTS = json.loads((Path(__file__).parent / "link_points.json").read_text())["models"]
+
+
+def test_every_arm_has_a_shape():
+    assert set(ARM_SHAPES) == set(ARM_MODELS)
+
+
+@pytest.mark.parametrize("name", OTHER_ARMS)
+@pytest.mark.parametrize("joints", [HOME_RAD, UR5_JOINTS_RAD, (-2.0, -0.7, -1.9, 0.4, 1.1, 2.0)])
+def test_the_links_of_every_other_arm_are_covered(name, joints):
+    """Points on the published meshes of the arm, base excluded."""
+    arm = ARM_MODELS[name]
+    frames = link_frames(joints, arm)
+    for link, given in LINK_POINTS[name].items():
+        on_link = np.array(given["points_mm"]) / 1000.0
+        points = geo.transform_points(frames[given["frame"]], on_link)
+        assert count_dropped(points, joints, 1.0, arm=arm) == len(points), link
+
+
+@pytest.mark.parametrize("name", OTHER_ARMS)
+def test_links_do_not_swell_where_an_arm_stands_as_its_own_kinematics_say(name):
+    """With a UR5's kinematics the TCP seemed decimetres off, and the links grew by half of it."""
+    arm = ARM_MODELS[name]
+    tcp = forward(HOME_RAD, arm) @ geo.pose_matrix((0.0, 0.0, 0.169), np.eye(3))
+    args = (HOME_RAD, 1.0, ImageSpec(), 0.006, None)
+    measured = robot_volume(*args, tcp, arm).capsules
+    np.testing.assert_allclose(measured, robot_volume(*args, None, arm).capsules, atol=1e-12)
+    swollen = robot_volume(*args, tcp, UR5).capsules
+    assert swollen[2, 6] > robot_volume(*args, None, UR5).capsules[2, 6] + 0.02
+
+
+@pytest.mark.parametrize("name", OTHER_ARMS)
+def test_the_space_beside_the_gripper_of_every_other_arm_is_free(name):
+    arm = ARM_MODELS[name]
+    tcp = forward(HOME_RAD, arm) @ geo.pose_matrix((0.0, 0.0, 0.169), np.eye(3))
+    beside = geo.transform_points(tcp, np.array([[0.0, 0.067, -0.05], [0.1, 0.0, 0.0]]))
+    assert count_dropped(beside, HOME_RAD, 1.0, task_from_tcp=tcp, arm=arm) == 0

@@ -6,7 +6,6 @@ ros2 launch equi_bringup description.launch.py cell:=lab
 
 from equi_bringup.arguments import BOOLEAN, COMMON, Argument, cell_argument
 from equi_bringup.cell_launch import describe, package_is_installed
-from equi_core.motion.arm_models import arm_model
 from equi_core.robot_description.urdf import robot_description
 
 ARGUMENTS = (
@@ -19,8 +18,7 @@ ROS_PACKAGE = "robot_state_publisher"
 
 def start(launch):
     """ROS's robot_state_publisher where it is installed, otherwise ours with the same interface."""
-    name = launch.cell.parameters("rtde_driver").get("link.robot_model", "ur5")
-    text = robot_description(arm_model(name), launch.cell.geometry)
+    text = robot_description(launch.cell.arm, launch.cell.geometry)
     package = ROS_PACKAGE if package_is_installed(ROS_PACKAGE) else "equi_description"
     # Neither moves anything: without them a screen stays empty, and the robot works on.
     shown = {"block": "-", "required": False}

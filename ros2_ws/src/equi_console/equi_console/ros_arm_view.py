@@ -19,7 +19,6 @@ from equi_console.scene.camera_correction import CellCorrection, NoCorrectionErr
 from equi_core.calibration import CalibrationError, CellCalibration
 from equi_core.cell_file import CellFile, CellFileError
 from equi_core.locations.find import NotFoundError, find_calibration, find_cell_file
-from equi_core.motion.arm_models import UR5, ArmModelError, arm_model
 from equi_perception.cloud_layout import Cloud, CloudLayoutError
 from equi_perception.depth_image import DepthImage
 from equi_perception.ros_camera_inputs import CameraInputs
@@ -60,9 +59,8 @@ class ArmView:
         try:
             self._cell = CellFile.load(find_cell_file(cell))
             self._calibration = CellCalibration.load(find_calibration(self._cell.name))
-            model = self._cell.parameters("rtde_driver").get("link.robot_model", UR5.name)
-            self._surface = ArmSurface(arm_model(str(model)), self._cell.geometry)
-        except (NotFoundError, CellFileError, CalibrationError, ArmModelError) as error:
+            self._surface = ArmSurface(self._cell.arm, self._cell.geometry)
+        except (NotFoundError, CellFileError, CalibrationError) as error:
             raise NoCorrectionError(str(error)) from error
         self._namespace = namespace
         self._lock = threading.Lock()

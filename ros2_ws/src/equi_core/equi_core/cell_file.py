@@ -18,6 +18,7 @@ from typing import Any
 from equi_core.cell_geometry import CellGeometry, GeometryRangeError
 from equi_core.files.cell_ceilings import loosened_too_far
 from equi_core.files.plain_data import PlainDataError, read_yaml
+from equi_core.motion.arm_models import UR5, ArmModel, ArmModelError, arm_model
 from equi_core.strict_fields import FieldError, read_fields
 
 NODES = (
@@ -95,6 +96,23 @@ class CellFile:
         """Names of the cameras, in the order of the file."""
         return tuple(self.cameras)
 
+    @property
+    def robot_model(self) -> str:
+        """Name of the arm that the driver expects; the only place that reads it from the file."""
+        return str(_dotted(self.block("rtde_driver")).get("link.robot_model", UR5.name))
+
+    @property
+    def arm(self) -> ArmModel:
+        """The arm of that name.
+
+        Raises:
+            CellFileError: there is none.
+        """
+        try:
+            return arm_model(self.robot_model)
+        except ArmModelError as error:
+            raise CellFileError(f"{self.path}: rtde_driver.link.robot_model: {error}") from error
+
     def block(self, node: str) -> dict[str, Any]:
         """Nested parameters of one node alone; empty if the file has none."""
         if node not in NODES:
@@ -107,6 +125,7 @@ class CellFile:
             "cell": self.name,
             "simulated": self.simulated,
             "robot_ip": self.robot_ip,
+            "robot_model": self.robot_model,
             "cameras": list(self.cameras),
             "geometry": dataclasses.asdict(self.geometry),
         }

@@ -21,9 +21,10 @@ from equi_interfaces.msg import Observation, PerceptionStatus, RobotState
 from equi_interfaces.srv import ResetEpisode
 from sensor_msgs.msg import Image
 
-from equi_core.calibration import CellCalibration
+from equi_core.calibration import ANY_SERIAL, CellCalibration
 from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import PolicyContract
+from equi_core.motion.arm_models import UR5, arm_model
 from equi_core.observation.builder import FusedObservation, FusionConfig, ObservationBuilder
 from equi_core.observation.image import ObservationError
 from equi_perception import messages
@@ -94,6 +95,7 @@ class DepthFusionNode(ManagedNode):
         )
         declare(self, "simulated", False, "the cell is simulated: an unsigned model will do")
         declare(self, "remove_outliers", False, "drop lone points before fusing", read_only=False)
+        declare(self, "robot_model", UR5.name, "the arm that is taken out of the clouds")
         declare_settings(self, CellGeometry(), prefix="geometry.")
         declare_settings(self, FusionConfig(), read_only=False)
         declare_settings(self, FreshnessLimits(), read_only=False)
@@ -137,6 +139,7 @@ class DepthFusionNode(ManagedNode):
             {name: camera.base_from_raw_points for name, camera in self._calibrated.items()},
             read_settings(self, FusionConfig()),
             read_settings(self, CellGeometry(), prefix="geometry."),
+            arm_model(self._text("robot_model")),
         )
         builder.warm_up()
         self._remove_outliers = bool(self.get_parameter("remove_outliers").value)
@@ -183,6 +186,12 @@ class DepthFusionNode(ManagedNode):
             )
         else:
             calibration.require_usable(self._cameras, cell=self._cell, serials=serials)
+        unchecked = [name for name, serial in serials.items() if serial == ANY_SERIAL]
+        if unchecked:
+            self.get_logger().warning(
+                f"the serial number of {', '.join(unchecked)} is NOT checked ('any'): another "
+                "camera, or two swapped ones, would go unnoticed"
+            )
         return calibration
 
     # Callbacks ---------------------------------------------------------------------------------

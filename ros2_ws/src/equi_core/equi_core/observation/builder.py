@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from equi_core import geometry as geo
 from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import ImageSpec
+from equi_core.motion.arm_models import UR5, ArmModel
 from equi_core.observation.height_repair import drop_spikes, fill_holes
 from equi_core.observation.image import FloatImage, ObservationError, compose_observation
 from equi_core.observation.projection import CameraCloud, fuse_clouds
@@ -89,6 +90,7 @@ class ObservationBuilder:
         base_from_points: Mapping[str, NDArray[np.float64]],
         config: FusionConfig | None = None,
         geometry: CellGeometry | None = None,
+        arm: ArmModel = UR5,
     ) -> None:
         """Define what is drawn, and where the cameras are.
 
@@ -99,10 +101,12 @@ class ObservationBuilder:
             config: limits of the fusion.
             geometry: task frame and mounting of the gripper; by default the task frame is
                 base_link.
+            arm: model of the arm, which is taken out of the clouds.
         """
         self.image = image
         self.config = config or FusionConfig()
         self._geometry = geometry or CellGeometry()
+        self._arm = arm
         self._task_from_points = {
             name: self._geometry.to_task(pose) for name, pose in base_from_points.items()
         }
@@ -143,6 +147,7 @@ class ObservationBuilder:
             config.robot_margin_m,
             self._geometry,
             robot.task_from_tcp,
+            self._arm,
         )
         clouds = [
             CameraCloud(points[name], task_from_points)

@@ -21,23 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from equi_core.cell_geometry import CellGeometry
 from equi_core.contract import ImageSpec
 from equi_core.motion import ur5_kinematics
+from equi_core.motion.arm_models import UR5, ArmModel
+from equi_core.observation.arm_shapes import ArmShape, arm_shape
 
 FloatArray = NDArray[np.float64]
-
-# Distances along the joints' z axes, radii and lengths of the UR5's links [m].
-_BASE_RADIUS_M = 0.078
-_SHOULDER_RADIUS_M = 0.061
-_SHOULDER_TOP_M = 0.04
-_SHOULDER_END_M = 0.206
-_UPPER_ARM_OFFSET_M = 0.13585
-_UPPER_ARM_RADIUS_M = 0.055
-_ELBOW_RADIUS_M = 0.056
-_ELBOW_LOW_M = -0.047
-_ELBOW_HIGH_M = 0.194
-_FOREARM_OFFSET_M = 0.0165
-_FOREARM_RADIUS_M = 0.045
-_WRIST_RADIUS_M = 0.046
-_WRIST_OVERHANG_M = 0.06
 
 # The gripper about the tool axis (z out of the flange, fingers open along x) [m].
 _PALM_FROM_M = (-0.051, -0.037, 0.0)
@@ -78,6 +65,7 @@ def robot_volume(
     margin_m: float,
     geometry: CellGeometry | None = None,
     task_from_tcp: ArrayLike | None = None,
+    arm: ArmModel = UR5,
 ) -> RobotVolume:
     """Volume of the robot in a posture.
 
@@ -88,13 +76,15 @@ def robot_volume(
         margin_m: how much every link is grown [m].
         geometry: task frame and mounting of the gripper; by default the task frame is base_link.
         task_from_tcp: measured TCP (4, 4); None: where the nominal kinematics put it.
+        arm: model of the arm; of another one, links and gripper would be looked for elsewhere.
     """
     geometry = geometry or CellGeometry()
-    frames = geometry.to_task(ur5_kinematics.link_frames(joints_rad))
+    frames = geometry.to_task(ur5_kinematics.link_frames(joints_rad, arm))
     nominal = frames[5] @ geometry.flange_from_tcp
     measured = nominal if task_from_tcp is None else np.asarray(task_from_tcp, dtype=np.float64)
     deviation_m = measured[:3, 3] - nominal[:3, 3]
-    capsules = _arm_capsules(frames, geometry.task_from_base_link[:3, 3], margin_m)
+    base_m = geometry.task_from_base_link[:3, 3]
+    capsules = _arm_capsules(frames, base_m, arm_shape(arm), margin_m)
     capsules[:, :3] += _FOLLOWS[:, None] * deviation_m
     capsules[:, 3:6] += _FOLLOWS[:, None] * deviation_m
     # Where a link really is between base and gripper is unknown to half of the deviation.
@@ -105,36 +95,42 @@ def robot_volume(
     return RobotVolume(capsules, _gripper_boxes(task_from_gripper, opening, image, margin_m))
 
 
-def _arm_capsules(frames: FloatArray, base_m: FloatArray, margin_m: float) -> FloatArray:
+def _arm_capsules(
+    frames: FloatArray, base_m: FloatArray, shape: ArmShape, margin_m: float
+) -> FloatArray:
     origin = frames[:, :3, 3]
     z = frames[:, :3, 2]
     # Frame i of the Denavit-Hartenberg chain lies at the far end of link i; its z axis is that of
     # the next joint. Tubes of upper arm and forearm run beside the joint axes.
     rows = [
-        (base_m, origin[0] + (0.0, 0.0, _SHOULDER_TOP_M), _BASE_RADIUS_M),
-        (origin[0], origin[0] + _SHOULDER_END_M * z[0], _SHOULDER_RADIUS_M),
+        (base_m, origin[0] + (0.0, 0.0, shape.shoulder_top_m), shape.base_radius_m),
+        (origin[0], origin[0] + shape.shoulder_end_m * z[0], shape.shoulder_radius_m),
         (
-            origin[0] + _UPPER_ARM_OFFSET_M * z[1],
-            origin[1] + _UPPER_ARM_OFFSET_M * z[1],
-            _UPPER_ARM_RADIUS_M,
-        ),
-        (origin[1] + _ELBOW_LOW_M * z[1], origin[1] + _ELBOW_HIGH_M * z[1], _ELBOW_RADIUS_M),
-        (
-            origin[1] + _FOREARM_OFFSET_M * z[2],
-            origin[2] + _FOREARM_OFFSET_M * z[2],
-            _FOREARM_RADIUS_M,
+            origin[0] + shape.upper_arm_offset_m * z[1],
+            origin[1] + shape.upper_arm_offset_m * z[1],
+            shape.upper_arm_radius_m,
         ),
         (
-            origin[2] - 0.035 * z[2],
-            origin[3] + _WRIST_OVERHANG_M * z[2],
-            _WRIST_RADIUS_M,
+            origin[1] + shape.elbow_low_m * z[1],
+            origin[1] + shape.elbow_high_m * z[1],
+            shape.elbow_radius_m,
         ),
         (
-            origin[3],
-            origin[4] + _WRIST_OVERHANG_M * z[3],
-            _WRIST_RADIUS_M,
+            origin[1] + shape.forearm_offset_m * z[2],
+            origin[2] + shape.forearm_offset_m * z[2],
+            shape.forearm_radius_m,
         ),
-        (origin[4] - _WRIST_OVERHANG_M * z[4], origin[5], _WRIST_RADIUS_M),
+        (
+            origin[2] + shape.wrist_start_m * z[2],
+            origin[3] + shape.wrist_overhang_m * z[2],
+            shape.wrist_radius_m,
+        ),
+        (
+            origin[3] - shape.wrist_back_m * z[3],
+            origin[4] + shape.wrist_overhang_m * z[3],
+            shape.wrist_radius_m,
+        ),
+        (origin[4] - shape.wrist_overhang_m * z[4], origin[5], shape.wrist_radius_m),
     ]
     return np.array([[*start, *end, radius + margin_m] for start, end, radius in rows])
 
