@@ -77,42 +77,70 @@ def test_beside_a_second_publisher_nobody_is_heard_and_both_are_named(guarded: A
     wait_until(lambda: heard == ["before", "alone again"], PATIENCE_S, "the friend is heard again")
 
 
-def test_what_a_stranger_has_sent_is_not_heard_after_he_has_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from equi_ros.publisher_guard import PublisherGuard
+class Street:
+    """A guard on a graph that the test makes up: who publishes, and what arrives when."""
 
-    # On a busy machine his messages still wait to be taken when he is gone already.
+    def __init__(self) -> None:
+        from equi_ros.publisher_guard import PublisherGuard
+
+        friend, self.stranger = (
+            SimpleNamespace(node_name=name, node_namespace="/", endpoint_gid=[number] * 16)
+            for number, name in enumerate(("friend", "stranger"))
+        )
+        self.present = [friend]
+        node = MagicMock()
+        node.get_publishers_info_by_topic.side_effect = lambda _: self.present
+        node.create_subscription.return_value = SimpleNamespace(
+            topic_name="/word", get_publisher_count=lambda: len(self.present)
+        )
+        self.heard: list[str] = []
+        self.guard = PublisherGuard(node)
+        self.guard.subscribe(str, "/word", self.heard.append, 10)
+        self._deliver = node.create_subscription.call_args.args[2]
+
+    def word(self, text: str, number: int, received_ns: int) -> None:
+        info = {"publication_sequence_number": number, "received_timestamp": received_ns}
+        self._deliver(text, info)
+
+
+@pytest.fixture
+def street(monkeypatch: pytest.MonkeyPatch) -> Street:
     monkeypatch.setattr("equi_ros.publisher_guard._POLL_PERIOD_S", 0.0)
-    friend, stranger = (
-        SimpleNamespace(node_name=name, node_namespace="/", endpoint_gid=[number] * 16)
-        for number, name in enumerate(("friend", "stranger"))
-    )
-    present = [friend]
-    node = MagicMock()
-    node.get_publishers_info_by_topic.side_effect = lambda _: present
-    node.create_subscription.return_value = SimpleNamespace(
-        topic_name="/word", get_publisher_count=lambda: len(present)
-    )
-    heard: list[str] = []
-    guard = PublisherGuard(node)
-    guard.subscribe(str, "/word", heard.append, 10)
-    deliver = node.create_subscription.call_args.args[2]
+    return Street()
 
-    def word(text: str, number: int, received_ns: int) -> None:
-        deliver(text, {"publication_sequence_number": number, "received_timestamp": received_ns})
 
-    word("before", 1, time.time_ns())
-    present.append(stranger)
-    assert "/stranger" in guard.problems()[0]
+def test_what_a_stranger_has_sent_is_not_heard_after_he_has_left(street: Street) -> None:
+    # On a busy machine his messages still wait to be taken when he is gone already.
+    street.word("before", 1, time.time_ns())
+    street.present.append(street.stranger)
+    assert "/stranger" in street.guard.problems()[0]
     while_both_ns = time.time_ns()
-    present.pop()
-    assert guard.problems() == []
-    word("forged", 50, while_both_ns)
-    word("alone again", 2, time.time_ns())
+    street.present.pop()
+    assert street.guard.problems() == []
+    street.word("forged", 50, while_both_ns)
+    street.word("alone again", 2, time.time_ns())
 
-    assert heard == ["before", "alone again"]
-    assert guard.counts() == {"dropped /word second_publisher": "1"}
+    assert street.heard == ["before", "alone again"]
+    assert street.guard.counts() == {"dropped /word second_publisher": "1"}
+
+
+def test_a_clock_that_was_set_back_does_not_silence_the_friend(
+    street: Street, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the old code nobody was heard until the clock had caught up."""
+    now_ns = [2_000_000_000]
+    monkeypatch.setattr("equi_ros.publisher_guard.time.time_ns", lambda: now_ns[0])
+    street.present.append(street.stranger)
+    assert street.guard.problems()
+    street.present.pop()
+    assert street.guard.problems() == []
+
+    now_ns[0] = 1_000_000_000
+    street.word("waited since before", 1, 999_000_000)
+    now_ns[0] = 1_001_000_000
+    street.word("after it", 2, 1_001_000_000)
+
+    assert street.heard == ["after it"]
 
 
 def test_another_node_in_the_expected_ones_place_is_not_heard(guarded: Any) -> None:

@@ -121,7 +121,7 @@ class PublisherGuard:
             self._drop(topic, "second_publisher", "dropped: there is a second publisher")
             return True
         received_ns = info.get("received_timestamp") or math.inf
-        if received_ns < self._clear_since_ns.get(topic, 0):
+        if received_ns < self._clear_since(topic):
             self._drop(topic, "second_publisher", "dropped: there was a second publisher")
             return True
         number = info.get("publication_sequence_number")
@@ -136,6 +136,13 @@ class PublisherGuard:
             self._drop(topic, "foreign_publisher", f"dropped: {problem}")
             return True
         return False
+
+    def _clear_since(self, topic: str) -> int:
+        """Since when there is one publisher [ns]; from now on if the clock was set back since."""
+        since_ns = min(self._clear_since_ns.get(topic, 0), time.time_ns())
+        if topic in self._clear_since_ns:
+            self._clear_since_ns[topic] = since_ns
+        return since_ns
 
     def _drop(self, topic: str, reason: str, text: str) -> None:
         self._counts[f"{topic} {reason}"] += 1
