@@ -155,6 +155,25 @@ def test_a_robot_that_is_not_ready_is_left_alone_and_old_data_are_kept(tmp_path)
     assert not (tmp_path / "a.json").exists()
 
 
+def test_nothing_moves_unless_a_person_confirms_the_step(tmp_path):
+    path = tmp_path / "robot.json"
+    with EmulatorProcess() as robot:
+        before = robot.api.status()["actual_q"]
+        ran = subprocess.run(
+            [*KIT, "--robot-ip", robot.address, "--output", str(path), "--name", "x"],
+            input="5000\n",  # mm of clearance; then nobody is at the keyboard
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert robot.api.status()["actual_q"] == before
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "nobody is at the keyboard" in ran.stderr
+    steps = [json.loads(line) for line in path.with_suffix(".log.jsonl").read_text().splitlines()]
+    assert [step["step"] for step in steps] == ["aborted"]
+
+
 @pytest.mark.slow
 def test_an_anomaly_stops_the_arm_and_keeps_what_was_measured(tmp_path):
     path = tmp_path / "robot.json"
