@@ -80,13 +80,17 @@ class ListeningServo:
 class ListeningGripper:
     """Connected and active, but never gets round to carrying out a request."""
 
+    holding = False
+
     def __init__(self) -> None:
         self.requested: float | None = None
 
     @property
     def report(self) -> GripperReport:
         settled = self.requested is None
-        return GripperReport(connected=True, active=True, settled=settled, reason="")
+        return GripperReport(
+            connected=True, active=True, settled=settled, holding=self.holding, reason=""
+        )
 
     def start(self) -> None:
         pass
@@ -295,3 +299,25 @@ def test_a_take_over_that_the_servo_process_refuses_is_over_and_says_why(
     assert not driver.activating
     assert driver.state is DriverState.IDLE
     assert driver.notice == "take_over_refused: wrong_branch: the elbow"
+
+
+def test_a_driver_that_starts_with_something_in_the_gripper_does_not_drop_it(
+    driver: Driver, servo: ListeningServo, gripper: ListeningGripper
+) -> None:
+    gripper.holding = True
+    take_over(driver)
+
+    with pytest.raises(Refused, match=r"0\.200 m above the table"):
+        driver.open_gripper()
+
+    assert (driver.state, gripper.requested) == (DriverState.HOLD, None)
+    servo.put(phase=Phase.FAULTED)
+    with pytest.raises(Refused, match="not driven to set it down"):
+        driver.open_gripper()
+    assert gripper.requested is None
+
+
+def test_a_driver_without_a_gripper_says_so(servo: Any, caplog: pytest.LogCaptureFixture) -> None:
+    config = DriverConfig(ServoConfig(LinkConfig("127.0.0.9")), use_gripper=False)
+    Driver(config, lambda _: servo).connect()
+    assert "use_gripper is false" in caplog.text

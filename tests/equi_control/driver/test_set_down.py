@@ -44,6 +44,7 @@ class StandInGripper:
 
     def __init__(self) -> None:
         self.opened = False
+        self.closedness = 1.0
         self.report = GripperReport(connected=True, settled=True, holding=False)
 
     def open(self) -> None:
@@ -91,12 +92,59 @@ def test_it_is_lowered_to_where_it_was_grasped_then_let_go_then_the_arm_rises() 
     assert (set_down.active, set_down.failed) == (False, "")
 
 
-def test_what_was_never_seen_to_be_grasped_is_let_go_where_it_is() -> None:
+def held_since_before() -> tuple[Any, Any, SetDown]:
+    """A driver that starts while the gripper holds something high up."""
     arm: Any = StandInArm()
     gripper: Any = StandInGripper()
+    gripper.closedness = 0.0  # this driver has asked for nothing yet
     set_down = SetDown(arm, gripper, CONFIG)
-    set_down.start(at(0.12), NOW_S)
-    assert arm.sent == [pytest.approx([0.45, -0.1, 0.12, 0.6])]
+    gripper.report = GripperReport(connected=False)
+    set_down.see(at(CARRIED_AT_M))
+    gripper.report = GripperReport(connected=True, settled=True, holding=True)
+    set_down.see(at(CARRIED_AT_M))
+    return arm, gripper, set_down
+
+
+def test_what_was_never_seen_to_be_grasped_is_not_let_go_high_above_the_table() -> None:
+    """On the old code the height at the start counted as that of the grasp."""
+    _, _, set_down = held_since_before()
+    words = set_down.refusal(at(CARRIED_AT_M))
+    assert "0.200 m above the table" in words
+    assert "at most 0.05 m" in words
+    assert "open_gripper again" in words
+    assert set_down.refusal(at(float("nan")))
+
+
+def test_what_was_never_seen_to_be_grasped_is_let_go_where_it_is_just_above_the_table() -> None:
+    arm, _, set_down = held_since_before()
+    assert set_down.refusal(at(0.04)) == ""
+    set_down.start(at(0.04), NOW_S)
+    assert arm.sent == [pytest.approx([0.45, -0.1, 0.04, 0.6])]
+
+
+def test_a_grasp_that_was_seen_may_be_set_down_from_any_height() -> None:
+    _, _, set_down = carrying()
+    assert set_down.refusal(at(CARRIED_AT_M)) == ""
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        GripperReport(connected=False),
+        GripperReport(connected=True, settled=False, holding=False),
+    ],
+)
+def test_fingers_that_squeeze_on_or_are_not_heard_for_a_moment_are_no_new_grasp(
+    between: GripperReport,
+) -> None:
+    """On the old code the object was then let go where it was carried."""
+    arm, gripper, set_down = carrying()
+    set_down.cancel()
+    for report in (between, GripperReport(connected=True, settled=True, holding=True)):
+        gripper.report = report
+        set_down.see(at(CARRIED_AT_M))
+    set_down.start(at(CARRIED_AT_M), NOW_S)
+    assert arm.sent[-1][2] == pytest.approx(GRASPED_AT_M + 0.002)
 
 
 def test_the_height_is_that_of_the_last_grasp() -> None:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import threading
 import time
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from equi_control.rtde import controller_program
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.process import ServoProcess
 from equi_control.servo.shared_state import Phase, ServoState
@@ -17,6 +20,7 @@ from equi_core.geometry import wrap_angle_rad, yaw_of
 
 FloatArray = NDArray[np.float64]
 
+_LOG = logging.getLogger(__name__)
 _AT_REST_RAD_S = 0.003
 # A servo process that was asked to end and has not by then is killed.
 _END_TIMEOUT_S = 5.0
@@ -36,6 +40,7 @@ class Arm:
         self._target_number = 0
         self._end_by_s: float | None = None
         self._start_wanted = False
+        self._program_end: threading.Thread | None = None
         self.servo: ServoProcess | None = None
         self.last_state: ServoState | None = None
         """The shared state at the last `poll`; None before the first."""
@@ -54,6 +59,8 @@ class Arm:
         return self._start_wanted
 
     def _start_if_free(self) -> None:
+        if self._program_end is not None and self._program_end.is_alive():
+            return  # it would end the new process's program
         if self.servo is not None and self._end_by_s is not None:
             if self.servo.alive and time.monotonic() < self._end_by_s:
                 return
@@ -127,6 +134,38 @@ class Arm:
         """End the process at once; the robot's watchdog stops the arm."""
         if self.servo is not None:
             self.servo.kill()
+
+    def has_lost_servo(self, silence_s: float) -> bool:
+        """Whether the process is silent for longer than this, or died without stopping the arm."""
+        if self.servo is None:
+            return False
+        died = not self.servo.alive and self.servo.phase in (Phase.IDLE, Phase.STREAMING)
+        return self.servo.silence_s() > silence_s or died
+
+    def kill_and_end_program(self) -> None:
+        """End a process that cannot stop the arm any more; does not wait for the robot.
+
+        The robot's watchdog stops a program that plays. One that a protective stop has paused would
+        go on towards the old pose when somebody presses play; the dashboard ends it, in a thread.
+        While it connects, the process has driven nothing: the program may be another's.
+        """
+        connecting = self.servo is None or self.servo.phase is Phase.CONNECTING
+        self.kill()
+        if connecting:
+            return
+        self._program_end = threading.Thread(
+            target=self._end_program, name="end program", daemon=True
+        )
+        self._program_end.start()
+
+    def _end_program(self) -> None:
+        host = self._config.link.host
+        if not controller_program.stop_program(host):
+            _LOG.error(
+                "the dashboard of %s did not confirm the end of the program; stop it on the "
+                "pendant before anybody presses play",
+                host,
+            )
 
     def departed(self, servo_state: ServoState) -> bool:
         """Whether the servo process has taken up the newest target."""

@@ -72,6 +72,8 @@ class Driver(DriverView):
         self._start_servo()
         if self.config.use_gripper:
             self._gripper.connect(self.config.servo.link.host)
+        else:
+            _LOG.warning("use_gripper is false: no gripper is driven, and none is watched")
 
     def activate(self) -> None:
         """Take over the arm at its measured pose; `state` becomes HOLD when that is done.
@@ -202,16 +204,21 @@ class Driver(DriverView):
         """Open the gripper outside an episode step; what it holds is first set down.
 
         Raises:
-            Refused: there is no gripper, or the driver does not hold.
+            Refused: there is no gripper, the driver does not hold, or what is held would drop.
         """
         if not self._gripper.exists or self.state is not DriverState.HOLD:
             raise Refused("the gripper can be opened by request only while the driver holds")
-        servo_state = self._arm.streaming_state
-        if self.gripper_report.holding and servo_state is not None:
-            self.state = next_state(self.state, Event.MOTION_STARTED)
-            self._set_down.start(servo_state, time.monotonic())
-        else:
+        if not self.gripper_report.holding:
             self._gripper.open()
+            return
+        servo_state = self._arm.streaming_state
+        if servo_state is None:
+            raise Refused("the gripper holds something, and the arm is not driven to set it down")
+        refusal = self._set_down.refusal(servo_state)
+        if refusal:
+            raise Refused(refusal)
+        self.state = next_state(self.state, Event.MOTION_STARTED)
+        self._set_down.start(servo_state, time.monotonic())
 
     def _cancel_motion(self) -> None:
         self._homing.cancel()
@@ -313,9 +320,8 @@ class Driver(DriverView):
         """Stop the arm, remember why, and wait for a person."""
         reports = self._steps.interrupt(fault.reason)
         self._gripper.drop_unsent()
-        servo = self._arm.servo
-        if servo is not None and servo.silence_s() > self.config.servo_silence_s:
-            self._arm.kill()  # it hangs: the robot's watchdog has stopped the arm
+        if self._arm.has_lost_servo(self.config.servo_silence_s):
+            self._arm.kill_and_end_program()  # the robot's watchdog has stopped the arm
         else:
             self._arm.abort(fault.reason)  # at once; or it has stopped the arm and ended
         self._cancel_motion()

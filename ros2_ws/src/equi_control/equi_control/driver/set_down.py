@@ -3,7 +3,8 @@
 
 Opened at home height, everything held would drop by 20 cm. What was grasped at some height above
 the table stands at that height again; something in the way stops the arm by contact, and there it
-is let go. An arm that does not arrive in time lets go of nothing.
+is let go. An arm that does not arrive in time lets go of nothing. What was grasped before this
+driver started has no known height: it is let go just above the table only.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from equi_control.servo.shared_state import ServoState
 FloatArray = NDArray[np.float64]
 
 _CLEARANCE_M = 0.002
+_MOST_DROP_M = 0.05
+"""Something whose grasp was not seen is let go no higher than this above the table [m]."""
 
 
 class _Phase(enum.Enum):
@@ -50,11 +53,33 @@ class SetDown:
         return self._phase is not _Phase.OFF
 
     def see(self, servo_state: ServoState) -> None:
-        """Remember at which height an object was grasped."""
-        holding = self._gripper.report.holding
-        if holding and not self._was_holding:
-            self._grasp_z_m = float(servo_state.position_m[2])
-        self._was_holding = holding
+        """Remember at which height an object was grasped.
+
+        Only a grasp that this driver asked for is one: fingers that hold something when they are
+        first heard were closed by somebody else, somewhere.
+        """
+        report = self._gripper.report
+        # Moving fingers report no object, and so does a gripper that is not heard.
+        if not report.connected or not report.settled:
+            return
+        if report.holding and not self._was_holding:
+            asked = self._gripper.closedness > 0.0
+            self._grasp_z_m = float(servo_state.position_m[2]) if asked else None
+        self._was_holding = report.holding
+
+    def refusal(self, servo_state: ServoState) -> str:
+        """Why what is held must not be let go from here; empty if it may."""
+        height_m = float(servo_state.position_m[2])
+        # Written so that a value that is not a number counts as too high.
+        if self._grasp_z_m is not None or height_m <= _MOST_DROP_M:
+            return ""
+        return (
+            f"the gripper holds something {height_m:.3f} m above the table and this driver has not "
+            f"seen where it was grasped, so it would drop; at most {_MOST_DROP_M} m is allowed. "
+            "Deactivate the driver, bring the arm down with the pendant until the object stands on "
+            "the table, activate and call open_gripper again; or take the object and open the "
+            "gripper by its own panel"
+        )
 
     def start(self, servo_state: ServoState, now_s: float) -> None:
         """Begin at the commanded pose."""
