@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from families import ProcessFamily
 
 from ur_emulator import EmulatorClient, EmulatorProcess
-from ur_emulator.constants import Ports
+from ur_emulator.constants import MODELS, Ports
+from ur_emulator.main import _make_arm, _parser
+from ur_emulator.profile import STRICT
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
@@ -112,3 +116,14 @@ def test_asked_to_end_it_stays_for_its_drivers_as_long_as_it_may(
             with contextlib.suppress(ConnectionResetError):
                 assert gripper.recv(20) == b""
     assert robot.wait_for_exit() == 0
+
+
+@pytest.mark.parametrize(("seed", "warned"), [(2, True), (0, False)])
+def test_factory_kinematics_that_the_physics_arm_does_not_have_are_said_to_be_ignored(
+    caplog: pytest.LogCaptureFixture, seed: int, warned: bool
+) -> None:
+    options = _parser().parse_args(["--arm", "physics", "--profile", "strict"])
+    profile = replace(STRICT, factory_seed=seed)
+    with caplog.at_level(logging.WARNING):
+        _make_arm(options, MODELS["ur5"], profile).close()
+    assert (f"factory_seed {seed} is IGNORED" in caplog.text) is warned

@@ -126,6 +126,12 @@ def _make_arm(options: argparse.Namespace, model: RobotModel, profile: Profile) 
             f"the arm '{options.arm}' does not have the links of a {model.name}; use --model ur5, "
             "or --model ur5e with --no-own-links (an e-Series controller with the arm of a UR5)"
         )
+    if profile.factory_seed:
+        _LOG.warning(
+            "factory_seed %d is IGNORED: the arm '%s' has the nominal links of a %s; only the "
+            "kinematic arm has factory kinematics",
+            *(profile.factory_seed, options.arm, model.name),
+        )
     return arm
 
 
