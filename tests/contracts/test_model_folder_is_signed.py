@@ -78,6 +78,37 @@ def test_other_weights_are_refused(model: Path) -> None:
         DeployedPolicy.load(model)
 
 
+def test_a_changed_probe_is_refused_unless_the_cell_is_simulated_and_then_loudly(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = model / "probe.json"
+    original = json.loads(path.read_text())
+    names = [name for name in leaves(original) if name[0] != "weights"]
+    names += [name for name in leaves(original) if name[0] == "weights"][::200]
+    assert len(names) > 20
+    for name in names:
+        data = json.loads(json.dumps(original))
+        parent = data
+        for key in name[:-1]:
+            parent = parent[key]
+        parent[name[-1]] = changed(parent[name[-1]])
+        path.write_text(json.dumps(data))
+        with pytest.raises(PolicyError, match=r"probe\.json"):
+            DeployedPolicy.load(model)
+    with caplog.at_level(logging.WARNING):
+        DeployedPolicy.load(model, allow_unsigned=True)
+    assert "CHANGED" in caplog.text
+    assert "on a real cell it is refused" in caplog.text
+
+
+def test_the_genuine_probe_of_another_model_is_refused(model: Path, repository_root: Path) -> None:
+    task = PolicyContract.load(model / "contract.json").task
+    other = next(name for name in TASKS if name != task)
+    shutil.copyfile(repository_root / "models" / other / "probe.json", model / "probe.json")
+    with pytest.raises(PolicyError, match="is a probe of another model"):
+        DeployedPolicy.load(model)
+
+
 def test_the_card_names_what_it_describes(model: Path) -> None:
     contract = PolicyContract.load(model / "contract.json")
     card = (model / "MODEL_CARD.md").read_text()

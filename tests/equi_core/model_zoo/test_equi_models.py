@@ -121,3 +121,11 @@ def test_the_page_of_the_models_has_the_table_of_the_models():
     table = zoo_table(Model.load(ROOT / "models" / task) for task in TASKS)
     page = (ROOT / "models" / "README.md").read_text()
     assert table in page, "run `equi-models list models/* --markdown` and put it into the page"
+
+
+def test_a_changed_probe_is_found(zoo, capsys):
+    probe = json.loads((ROOT / "models" / "block_picking" / "probe.json").read_text())
+    probe["weights"][0][0] += 0.5
+    (zoo / "block_picking" / "probe.json").write_text(json.dumps(probe))
+    assert main(["verify"]) == 1
+    assert "probe.json was changed after it was fitted" in capsys.readouterr().out

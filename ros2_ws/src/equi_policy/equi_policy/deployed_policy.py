@@ -7,14 +7,15 @@
     state = state.with_executed(executed_action)        # what the robot really did, after clipping
 
 The folder holds ``contract.json`` and ``policy.safetensors``. The contract names the digest of the
-weights and one of itself; whatever was changed after export is refused before it is parsed. The
-action is the policy's mean.
+weights and one of itself; whatever was changed after export is refused before it is parsed. So is a
+``probe.json`` beside them that was changed or is another model's. The action is the policy's mean.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +27,16 @@ from safetensors.torch import load as parse_safetensors
 from torch import Tensor
 from torch.nn import functional
 
+from equi_core.belief.probe import ProbeError
+from equi_core.belief.probe_file import StoredProbe
 from equi_core.contract import PolicyContract
 from equi_core.files.tied_weights import untie_weights
-from equi_policy.errors import LayoutError, ObservationError, WeightsError
+from equi_policy.errors import ChangedProbeError, LayoutError, ObservationError, WeightsError
 from equi_policy.layout import N_ACTIONS, PolicyLayout
 
 CONTRACT_FILE = "contract.json"
 WEIGHTS_FILE = "policy.safetensors"
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -100,16 +104,23 @@ class DeployedPolicy:
 
         Args:
             folder: model folder.
-            allow_unsigned: take a contract of an older export, which has no digest of itself; for
-                the simulated cell only.
+            allow_unsigned: take a contract of an older export, which has no digest of itself, and
+                go on beside a changed probe, with a warning; for the simulated cell only.
 
         Raises:
             ContractError: the contract is missing, malformed, or was changed after export.
             LayoutError: the contract describes a network this class cannot run.
             WeightsError: the weights are missing, damaged, or not those of the contract.
+            ChangedProbeError: the probe was changed, or is another model's.
         """
         folder = Path(folder)
         contract = PolicyContract.load(folder / CONTRACT_FILE, allow_unsigned=allow_unsigned)
+        try:
+            StoredProbe.load(folder, contract)
+        except ProbeError as error:
+            if not allow_unsigned:
+                raise ChangedProbeError(str(error)) from error
+            _LOG.warning("the folder was CHANGED: %s; on a real cell it is refused", error)
         return cls(contract, load_weights(folder / WEIGHTS_FILE, contract.weights_sha256))
 
     def initial_state(self) -> PolicyState:

@@ -24,5 +24,9 @@ class WeightsError(PolicyError):
         self.field_name = field_name
 
 
+class ChangedProbeError(PolicyError):
+    """The probe beside a model was changed after it was fitted, or is another model's."""
+
+
 class ObservationError(PolicyError):
     """An observation or state of the wrong shape, or with a number that is not finite."""

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from equi_core.belief.probe import ProbeError
+from equi_core.belief.probe_file import StoredProbe
 from equi_core.contract import ContractError, PolicyContract
 from equi_core.files.plain_data import PlainDataError, read_json
 from equi_core.locations import folders
@@ -74,6 +76,10 @@ class Model:
                 "simulated cells only; export it again with equi-export"
             )
         found += self._problems_of_weights()
+        try:
+            StoredProbe.load(self.folder, self.contract)
+        except ProbeError as error:
+            found.append(str(error))
         try:
             evaluation = self._evaluation()
         except (PlainDataError, KeyError, TypeError, ValueError) as error:
