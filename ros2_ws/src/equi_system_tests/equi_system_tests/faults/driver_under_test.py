@@ -24,7 +24,8 @@ from equi_system_tests.faults.rig import FASTEST_STEP_M_S, SIM_LINK
 def main(arguments: list[str]) -> int:
     """Drive the robot at the given address until killed."""
     # As fast as the limits allow: the worst case.
-    servo = ServoConfig(LinkConfig(arguments[0], **SIM_LINK), step_speed_m_s=FASTEST_STEP_M_S)
+    link = LinkConfig(arguments[0], lookahead_s=SIM_LINK["lookahead_s"], gain=SIM_LINK["gain"])
+    servo = ServoConfig(link, step_speed_m_s=FASTEST_STEP_M_S)
     driver = Driver(DriverConfig(servo, use_gripper=False, connect_timeout_s=120.0))
     driver.connect()
     announced = False
