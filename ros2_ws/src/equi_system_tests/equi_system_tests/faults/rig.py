@@ -27,7 +27,7 @@ from ur_emulator.launching import EmulatorProcess
 
 EPISODE = "fault injection"
 FASTEST_STEP_M_S = 0.25
-SIM_LINK = {"lookahead_s": 0.05, "gain": 400.0}
+SIM_LINK: Mapping[str, Any] = {"lookahead_s": 0.05, "gain": 400.0}
 """The simulated cell's servoL (launch/cells/sim.yaml); a real arm's is softer."""
 _FAST_M_S = 0.15
 _PATIENCE_S = 90.0
