@@ -79,6 +79,17 @@ def test_a_second_publisher_of_the_robots_state_is_named_and_nothing_is_observed
     assert node.is_running
 
 
+def test_a_serial_that_is_not_checked_is_said_aloud(start: Any) -> None:
+    _, node = start(cam_right__serial="any")
+    node.wait_for_text("the serial number of cam_right is NOT checked .'any'", PATIENCE_S)
+    assert "cam_left is NOT checked" not in node.output
+
+
+def test_the_arm_of_the_cell_is_taken_out_and_an_unknown_one_refused(start: Any) -> None:
+    with pytest.raises(AssertionError, match="known are ur3, ur5"):
+        start(robot_model="ur7")
+
+
 def test_pushing_is_not_reset_without_a_goal_and_its_pad_is_drawn_with_one(start: Any) -> None:
     from equi_interfaces.srv import ResetEpisode
 
