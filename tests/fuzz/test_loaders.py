@@ -57,7 +57,7 @@ def fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ta
                 f"\n{name}: {cases} cases, {tally.refused} refused, {tally.accepted} accepted, "
                 f"{changed}0 untyped errors"
             )
-        assert cases >= min(CASES, 1000)
+        assert cases >= CASES
         return tally
 
     return over
@@ -320,6 +320,7 @@ def test_point_clouds_off_the_wire(capsys):
     check()
     with capsys.disabled():
         print(f"\npoint clouds: {tally.refused} refused, {tally.accepted} accepted")  # noqa: T201
+    assert tally.refused + tally.accepted >= CASES
 
 
 def test_text_of_any_kind(capsys):
@@ -337,3 +338,4 @@ def test_text_of_any_kind(capsys):
     check()
     with capsys.disabled():
         print(f"\nplain data: {tally.refused} refused, {tally.accepted} accepted")  # noqa: T201
+    assert tally.refused + tally.accepted >= 2 * CASES
