@@ -163,7 +163,8 @@ def test_a_limit_that_is_no_number_of_its_range_is_refused(value: object) -> Non
     assert list(loosened_too_far(blocks, simulated=True))
 
 
-def test_an_empty_camera_serial_is_refused_and_any_is_said_aloud(repository_root: Path) -> None:
+def test_an_empty_camera_serial_is_refused_and_any_skips_the_check(repository_root: Path) -> None:
+    """That perception says so aloud: tests/equi_perception/test_depth_fusion_node.py."""
     calibration = CellCalibration.load(repository_root / "calibration/results/sim")
     names = [camera.name for camera in calibration.cameras]
     serials = {camera.name: camera.serial for camera in calibration.cameras}
