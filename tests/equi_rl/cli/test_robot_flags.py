@@ -9,7 +9,13 @@ import pytest
 
 from equi_rl.agents.sac_settings import Encoder
 from equi_rl.cli.train import RobotCommand, main, parse
-from equi_rl.results.robot_experiments import ABLATIONS, ablations, comparison, reward_runs
+from equi_rl.results.robot_experiments import (
+    ABLATIONS,
+    ablations,
+    comparison,
+    learning_rates,
+    reward_runs,
+)
 from equi_rl.training.config import Preset, RobotConfigError, RobotRun
 from equi_rl.training.presets import robot_run
 from equi_rl.training.renames import flatten
@@ -99,10 +105,10 @@ def test_every_ablation_changes_the_run(ablation):
     assert run_of("--preset", "reward", *ABLATIONS[ablation]) != run_of("--preset", "reward")
 
 
-@pytest.mark.parametrize("sweep", [reward_runs, comparison, ablations])
+@pytest.mark.parametrize("sweep", [reward_runs, learning_rates, comparison, ablations])
 def test_every_run_of_a_sweep_is_accepted_and_has_a_name_of_its_own(sweep):
     runs = sweep()
-    assert len({name for name, _ in runs}) == len(runs) > 15
+    assert len({name for name, _ in runs}) == len(runs) >= 9
     for _, arguments in runs:
         parse([*arguments, "--folder", "runs/x"])
 

@@ -63,7 +63,7 @@ def test_the_command_writes_table_and_figure(tmp_path):
     write_run(tmp_path / "runs" / "a", [(100, 2), (200, 10)])
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "docs")]) == 0
     table = (tmp_path / "docs" / "robot_results.md").read_text()
-    assert "Equi-RSAC | 1 | 200 | 10 | 0.20 | 1.000 (10/10" in table
+    assert "Equi-RSAC | 1 | 200 | 10 | 0.200 (2/10, 95 % 0.057 to 0.510) | 1.000 (10/10" in table
     assert (tmp_path / "docs" / "images" / "robot_reward.png").stat().st_size > 5_000
 
 

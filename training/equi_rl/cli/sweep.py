@@ -50,6 +50,7 @@ def _robot_jobs(sweep: str) -> list[Job]:
 
     runs = {
         "reward": robot_experiments.reward_runs,
+        "learning-rates": robot_experiments.learning_rates,
         "comparison": robot_experiments.comparison,
         "ablations": robot_experiments.ablations,
     }[sweep]()
@@ -80,6 +81,7 @@ SWEEPS: dict[str, Callable[[], list[Job]]] = {
     "line-settings": lambda: _settings_jobs("LINE"),
     "grid-settings": lambda: _settings_jobs("GRID"),
     "reward": lambda: _robot_jobs("reward"),
+    "learning-rates": lambda: _robot_jobs("learning-rates"),
     "comparison": lambda: _robot_jobs("comparison"),
     "ablations": lambda: _robot_jobs("ablations"),
 }
@@ -100,6 +102,7 @@ class SweepCommand:
             "line-settings",
             "grid-settings",
             "reward",
+            "learning-rates",
             "comparison",
             "ablations",
         ]
@@ -107,7 +110,8 @@ class SweepCommand:
     """status: show how far the sweep in the folder is. carflag: the paper's grid worlds.
     dreamer: DreamerV2 and V3 on two of them (needs `make baselines`). line-settings and
     grid-settings: both recurrent A2C agents with hyper-parameters drawn at random. On robot tasks:
-    reward, learning from reward and its controls; comparison of agents; ablations."""
+    reward, learning from reward and its controls; learning-rates of imitation for each kind of
+    network; comparison of agents; ablations."""
     folder: Path
     """Folder of all runs of the sweep; with --on ray or slurm on a disk that all machines share."""
     on: Literal["local", "ray", "slurm"] = "local"

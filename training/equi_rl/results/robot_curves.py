@@ -95,7 +95,9 @@ class RobotCurve:
         seeds: in the order of the rows.
         updates: gradient steps of the longest run.
         seconds: wall time of the runs, one each [s].
-        last: successes of the last evaluation, all seeds together.
+        first: successes of the first evaluation, all seeds together: imitation alone, where a
+            preset starts with it.
+        last: of the last one.
     """
 
     agent: str
@@ -105,6 +107,7 @@ class RobotCurve:
     seeds: tuple[int, ...]
     updates: int
     seconds: tuple[float, ...]
+    first: SuccessRate
     last: SuccessRate
 
     @property
@@ -208,6 +211,7 @@ def _curve(runs: Sequence[EvaluatedRun]) -> RobotCurve:
     points = min(len(run.evaluations) for run in runs)
     steps = [[e.environment_steps for e in run.evaluations[:points]] for run in runs]
     success = [[e.successes / e.episodes for e in run.evaluations[:points]] for run in runs]
+    first = [run.evaluations[0] for run in runs]
     last = [run.evaluations[points - 1] for run in runs]
     return RobotCurve(
         runs[0].agent,
@@ -217,5 +221,10 @@ def _curve(runs: Sequence[EvaluatedRun]) -> RobotCurve:
         tuple(run.seed for run in runs),
         max(evaluation.updates for evaluation in last),
         tuple(evaluation.seconds for evaluation in last),
-        SuccessRate(sum(e.successes for e in last), sum(e.episodes for e in last)),
+        _together(first),
+        _together(last),
     )
+
+
+def _together(evaluations: Sequence[Evaluation]) -> SuccessRate:
+    return SuccessRate(sum(e.successes for e in evaluations), sum(e.episodes for e in evaluations))

@@ -22,6 +22,13 @@ COMPARED_SEEDS: Mapping[str, tuple[int, ...]] = {
 """Agents that are compared, and the seeds of each."""
 COMPARED_STEPS = 20_000
 """Environment steps of a run that is compared: half of the preset's, as there are many."""
+COMPARED_EVALUATIONS = ("--evaluation-episodes", "100", "--evaluation-share", "1.25")
+"""Five evaluations, the first of imitation alone. More than a run needs, but curves need them."""
+
+SEARCHED_AGENTS = ("equi-rsac", "equi-cnn-rsac", "rsac")
+"""One of each kind of network; RAD and DrQ have that of `rsac`."""
+SEARCHED_TASK, SEARCHED_RATES = "block_picking", ("6e-3", "2e-3", "6e-4")
+"""Learning rates of imitation that each of them is given, and where."""
 
 ABLATIONS: Mapping[str, tuple[str, ...]] = {
     "equivariant_actor_only": ("--agent", "equi-actor-rsac"),
@@ -44,6 +51,8 @@ HARD_TASKS = ("block_pushing", "drawer_opening")
 """Where imitation alone leaves room, so that controls and ablations say something."""
 
 
+_COMPARED = ("--environment-steps", str(COMPARED_STEPS), *COMPARED_EVALUATIONS)
+
 NamedRun = tuple[str, tuple[str, ...]]
 """Name of a run below its sweep's folder, and the arguments of ``equi-train`` that make it."""
 
@@ -61,14 +70,26 @@ def reward_runs() -> list[NamedRun]:
     ]
 
 
+def learning_rates() -> list[NamedRun]:
+    """The same learning rates of imitation for every kind of network: equal effort for all."""
+    imitation_only = ("--rounds", "1", "--environment-steps", "0", "--evaluation-share", "None")
+    return [
+        _run(
+            *(SEARCHED_TASK, agent, 0, f"rate-{rate}"),
+            ("--imitation.learning-rate", rate, *imitation_only, "--evaluation-episodes", "200"),
+        )
+        for rate in SEARCHED_RATES
+        for agent in SEARCHED_AGENTS
+    ]
+
+
 def comparison() -> list[NamedRun]:
     """Every agent on every task with the paper's 80 demonstrations; imitation comes first in each.
 
     A shorter run is another run, not the beginning of a longer one: its learning rate falls sooner.
     """
-    steps = ("--environment-steps", str(COMPARED_STEPS))
     return [
-        _run(task, agent, seed, "as_it_is", steps)
+        _run(task, agent, seed, "as_it_is", _COMPARED)
         for seed in sorted({seed for seeds in COMPARED_SEEDS.values() for seed in seeds})
         for task in SHIPPED_TASKS
         for agent, seeds in COMPARED_SEEDS.items()
@@ -78,9 +99,8 @@ def comparison() -> list[NamedRun]:
 
 def ablations() -> list[NamedRun]:
     """One thing changed at a time, on the tasks that the paper discusses."""
-    steps = ("--environment-steps", str(COMPARED_STEPS))
     return [
-        _run(task, "equi-rsac", seed, name, (*changes, *steps))
+        _run(task, "equi-rsac", seed, name, (*changes, *_COMPARED))
         for seed in SEEDS
         for task in HARD_TASKS
         for name, changes in ABLATIONS.items()

@@ -23,6 +23,7 @@ from equi_rl.results.robot_curves import (
     robot_curves,
     write_robot_runs,
 )
+from equi_rl.training.config import Preset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +37,8 @@ _COLOURS = dict(
     )
 )
 _VARIANT_COLOUR = "#c8385a"
+_CONTROL_COLOUR = "#333333"
+_CONTROL = "imitation alone (Equi-RSAC)"
 _VARIANTS_PER_ROW = 5
 
 
@@ -63,10 +66,11 @@ def write_robot_report(runs: Sequence[EvaluatedRun], out: Path) -> list[Path]:
 def _table(panels: dict[Panel, list[RobotCurve]]) -> list[str]:
     lines = [
         "<!-- written by equi-report; edit the text around it elsewhere -->",
-        "Success of the policy's mean in the last evaluation, on scenes that no run trains on; the",
-        "interval is Wilson's over all seeds' episodes. Steps include the demonstrations. At equal",
-        "steps: read off the curves, mean ± one standard deviation over seeds, where the agent of",
-        "this task and preset with the fewest steps ends (runs with the preset's own settings).",
+        "Success of the policy's mean, on scenes that no run trains on; intervals are Wilson's",
+        "over all seeds' episodes. The first evaluation is that of imitation alone, where a preset",
+        "starts with it. Steps include the demonstrations. At equal steps: read off the curves,",
+        "mean ± one standard deviation over seeds, where the agent of this task and preset with",
+        "the fewest steps ends (runs with the preset's own settings).",
         "",
         "| task | preset | agent | seeds | environment steps | updates | first evaluation |"
         " success at the end | at equal steps | wall time of a run [min] |",
@@ -80,7 +84,7 @@ def _table(panels: dict[Panel, list[RobotCurve]]) -> list[str]:
             lines.append(
                 f"| {task} | {PRESET_NAMES.get(preset, preset)} | {curve.label} |"
                 f" {len(curve.seeds)} | {curve.steps[-1]:,.0f} | {curve.updates:,} |"
-                f" {curve.success[:, 0].mean():.2f} |"
+                f" {curve.first} |"
                 f" {curve.last} | {_at_equal_steps(curve, common)} | {minutes} |"
             )
     return lines
@@ -100,13 +104,26 @@ def _draw_agents(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) ->
     for axis, (task, curves) in zip(axes, sorted(tasks.items()), strict=True):
         for curve in curves:
             _plot(axis, curve, _COLOURS.get(curve.agent, "#444444"), curve.label)
+        if preset == Preset.REWARD.value:
+            _draw_control(axis, curves)
         name = PRESET_NAMES.get(preset, preset)
         axis.set_title(f"{task.replace('_', ' ')}, preset {name}", fontsize=10)
     fullest = max(axes, key=lambda axis: len(axis.lines))
     handles, labels = fullest.get_legend_handles_labels()
-    names = [label.rpartition(" (")[0] for label in labels]
+    names = [label if label == _CONTROL else label.rpartition(" (")[0] for label in labels]
     figure.legend(handles, names, fontsize=8, loc="lower center", ncols=len(names), frameon=False)
     save_figure(figure, path, bottom=0.07)
+
+
+def _draw_control(axis: Axes, curves: Sequence[RobotCurve]) -> None:
+    """What the same demonstrations teach without reward: the first evaluation, with its interval.
+
+    "Learned" is what lies above this line.
+    """
+    for curve in curves:
+        if curve.agent == "equi-rsac":
+            axis.axhline(curve.first.rate, color=_CONTROL_COLOUR, ls="--", lw=1, label=_CONTROL)
+            axis.axhspan(*curve.first.interval, color=_CONTROL_COLOUR, alpha=0.1, lw=0)
 
 
 def _draw_variants(
