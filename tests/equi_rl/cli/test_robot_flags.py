@@ -132,7 +132,7 @@ def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(cap
     [
         (("--task", "juggling"), ("task is 'juggling'", "block_pushing")),
         (("--agent", "ppo"), ("agent is 'ppo'", "equi-rsac")),
-        (("--preset", "slow"), ("preset is 'slow'", "paper, reward, ship")),
+        (("--preset", "slow"), ("preset is 'slow'", "paper, reward, deploy, ship")),
         (("--seed", "400"), ("seed is 400", "between 0 and 399")),
         (("--batch-episodes", "0"), ("batch_episodes is 0", "at least 1")),
         (("--group", "C5"), ("network.group = 'C5'", "C4, C8")),

@@ -138,3 +138,15 @@ def test_every_agent_and_preset_is_a_valid_run(agent, preset):
 )
 def test_a_critic_of_states_has_the_symmetry_that_the_agent_is_named_after(agent, frame):
     assert robot_run("block_pushing", Preset.REWARD, agent=agent).critic_state_frame is frame
+
+
+def test_deployed_policies_learn_from_reward_as_compared_ones_do_in_a_harder_world():
+    deployed, compared = robot_run("block_pushing", "deploy"), robot_run("block_pushing", "reward")
+    assert deployed.asymmetric == compared.asymmetric
+    assert deployed.environment_steps == compared.environment_steps
+    assert deployed.randomise
+    assert deployed.stiff_arm
+    assert deployed.learns_from_values
+    assert not robot_run("block_pushing", "ship").learns_from_values
+    plain = robot_run("block_pushing", "deploy", agent="rsac")
+    assert plain.critic_state_frame is StateFrame.BASE

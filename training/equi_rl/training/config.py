@@ -33,6 +33,7 @@ class Preset(str, Enum):
 
     PAPER = "paper"
     REWARD = "reward"
+    DEPLOY = "deploy"
     SHIP = "ship"
 
 
@@ -48,6 +49,11 @@ class AgentKind:
     def can_share_encoder(self) -> bool:
         """Whether actor and critic are of one kind; an equivariant and a plain one are not."""
         return self.combination not in (Combination.ACTOR_ONLY, Combination.CRITIC_ONLY)
+
+    @property
+    def learns_from_values(self) -> bool:
+        """Whether a critic that sees the simulator's state improves the policy."""
+        return self.preset in (Preset.REWARD, Preset.DEPLOY)
 
     @property
     def critic_state_frame(self) -> StateFrame:
@@ -79,8 +85,8 @@ class RobotRun:
     """block_picking, block_pulling, block_pushing, drawer_opening, or a task of your own."""
     preset: Preset = Preset.REWARD
     """Where the other defaults come from. paper: the published recipe. reward: imitation, then
-    improvement by reward with a critic that sees the simulator's state. ship: DAgger, for policies
-    that are deployed."""
+    improvement by reward with a critic that sees the simulator's state. deploy: the same, with more
+    demonstrations, on varied scenes and a stiff arm. ship: DAgger."""
     agent: str = "equi-rsac"
     """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
     drq-shift-rsac."""
@@ -162,7 +168,8 @@ class RobotRun:
     sac: SacSettings = dataclasses.field(default_factory=SacSettings)
     """Recurrent soft actor-critic (preset paper)."""
     asymmetric: AsymmetricSettings = dataclasses.field(default_factory=AsymmetricSettings)
-    """Asymmetric actor-critic (preset reward): the critic sees the simulator's state."""
+    """Asymmetric actor-critic (presets reward and deploy): the critic sees the simulator's state.
+    """
 
     def __post_init__(self) -> None:
         _require(self.task in TASKS, "task", self.task, f"one of {', '.join(TASKS)}")
@@ -286,9 +293,14 @@ class RobotRun:
         return AGENTS[self.agent]
 
     @property
+    def learns_from_values(self) -> bool:
+        """Whether a critic that sees the simulator's state improves the policy."""
+        return self.preset in (Preset.REWARD, Preset.DEPLOY)
+
+    @property
     def critic_state_frame(self) -> StateFrame:
         """Along which axes the simulator's state is recorded."""
-        if self.preset is Preset.REWARD:
+        if self.learns_from_values:
             return self.kind.critic_state_frame
         return StateFrame.SCENE  # nothing reads it, and the demonstrations are the same for all
 

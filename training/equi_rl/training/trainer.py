@@ -341,7 +341,7 @@ def make_learner(run: RobotRun, device: torch.device = HOST) -> Learner:
     if run.preset is Preset.SHIP:
         planned = run.imitation.updates + run.rounds * run.updates_per_round
         return ImitationLearner(actor, run.imitation, planned)
-    if run.preset is Preset.REWARD:
+    if run.learns_from_values:
         planned = round(run.updates_per_step * run.environment_steps)
         return AsymmetricLearner(
             actor, STATE_SIZE, run.asymmetric, run.imitation, planned, run.recent_episodes
