@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Draws images/slac_reconstructions.png: what SLAC's latent model sees, keeps and expects.
 
-    python training/docs/draw_slac.py --run runs/slac/block_pulling
+    python training/docs/draw_slac.py runs/slac/block_pulling [image to write]
 
 Two demonstrations that the run has not learnt from, some steps each: the depth image, its
 reconstruction from the posterior, and what the prior alone predicts from the first frames on, given
@@ -10,7 +10,7 @@ the actions. All three in the same colours.
 
 from __future__ import annotations
 
-import argparse
+import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -33,21 +33,17 @@ IMAGE = Path(__file__).parent / "images" / "slac_reconstructions.png"
 SEEN_FRAMES = 3
 """After so many frames the prior is on its own."""
 COLUMNS = 8
+PLAYED = 10
+"""Episodes of the expert from which the longest are shown."""
 ROWS = ("observation", "posterior", "prior")
 
 
 def demonstrations(task: str, count: int) -> list[Episode]:
-    """Episodes of the expert on scenes that no run trains on, long enough to be worth seeing."""
+    """The longest of some episodes of the expert, on scenes that no run trains on."""
     env, expert = make_env(task), make_expert(task, config=ExpertConfig())
     try:
-        found: list[Episode] = []
-        seed = TEST_SEED
-        while len(found) < count:
-            episode, outcome = play_expert(env, expert, seed)
-            if outcome.success and len(episode) > COLUMNS:
-                found.append(episode)
-            seed += 1
-        return found
+        played = [play_expert(env, expert, TEST_SEED + number) for number in range(PLAYED)]
+        return sorted((episode for episode, _ in played), key=len, reverse=True)[:count]
     finally:
         env.close()
 
@@ -98,14 +94,11 @@ def draw(model: LatentModel, episodes: list[Episode]) -> Figure:
 
 
 def main() -> None:
-    """Draw the figure of one run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, required=True, help="folder of a run of SLAC")
-    parser.add_argument("--out", type=Path, default=IMAGE, help="image to write")
-    arguments = parser.parse_args()
-    learner = load_learner(arguments.run)
+    """Draw the figure of the run whose folder is named."""
+    folder, *out = (Path(argument) for argument in sys.argv[1:])
+    learner = load_learner(folder)
     figure = draw(learner.model, demonstrations(learner.run.task, 2))
-    figure.savefig(arguments.out, dpi=110)
+    figure.savefig(out[0] if out else IMAGE, dpi=110)
 
 
 if __name__ == "__main__":
