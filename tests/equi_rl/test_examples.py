@@ -49,6 +49,25 @@ def loose_lid(examples):
 
 
 @pytest.fixture
+def touch_block(examples):
+    yield importlib.import_module("touch_block")
+    for known in (registry._ENTRY_POINTS, ENV_IDS, expert_plans._PLANS):
+        known.pop("touch_block")
+    del sys.modules["touch_block"]
+
+
+def test_touching_a_block_hides_nothing_and_the_expert_does_it_at_once(touch_block):
+    env, expert = make_env("touch_block"), make_expert("touch_block")
+    try:
+        assert all(item.movable for item in env.scene_of_seed(3).objects)
+        played = [play_expert(env, expert, seed)[1] for seed in range(3)]
+    finally:
+        env.close()
+    assert [outcome.success for outcome in played] == [True] * 3
+    assert max(outcome.steps for outcome in played) < 10
+
+
+@pytest.fixture
 def gru(examples):
     yield importlib.import_module("gru_memory")
     memories._MEMORIES.pop("gru")
