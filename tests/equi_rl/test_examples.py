@@ -67,6 +67,22 @@ def test_touching_a_block_hides_nothing_and_the_expert_does_it_at_once(touch_blo
     assert max(outcome.steps for outcome in played) < 10
 
 
+def test_the_small_world_of_slac_hides_nothing_and_looks_the_same_when_it_is_turned(examples):
+    module = importlib.import_module("slac_small_world")
+    world = module.SmallWorld()
+    observation, success = world.reset(seed=4), False
+    x, y = world.block_px
+    turned = module.SmallWorld()
+    turned.reset(seed=4)
+    turned.block_px = np.array([-y, x])
+    np.testing.assert_array_equal(np.rot90(observation[0]), turned.observation()[0])
+    while not success:
+        way = np.r_[0.0, world.block_px / module.STEP_PX, 0.0, 0.0]
+        _, reward, success, truncated = world.step(way)
+        assert not truncated
+    assert reward == 1.0
+
+
 @pytest.fixture
 def gru(examples):
     yield importlib.import_module("gru_memory")
