@@ -58,7 +58,7 @@ TRAINING_LEVELS: tuple[tuple[str, ...], ...] = (
     ("nets",),
     ("agents",),
     ("training", "recurrent_sac"),
-    ("audit", "bench", "export", "probe", "sweep"),
+    ("audit", "bench", "export", "probe", "slac", "sweep"),
     ("carflag",),
     ("results",),
     ("cli", "api"),

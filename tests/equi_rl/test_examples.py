@@ -49,6 +49,41 @@ def loose_lid(examples):
 
 
 @pytest.fixture
+def touch_block(examples):
+    yield importlib.import_module("touch_block")
+    for known in (registry._ENTRY_POINTS, ENV_IDS, expert_plans._PLANS):
+        known.pop("touch_block")
+    del sys.modules["touch_block"]
+
+
+def test_touching_a_block_hides_nothing_and_the_expert_does_it_at_once(touch_block):
+    env, expert = make_env("touch_block"), make_expert("touch_block")
+    try:
+        assert all(item.movable for item in env.scene_of_seed(3).objects)
+        played = [play_expert(env, expert, seed)[1] for seed in range(3)]
+    finally:
+        env.close()
+    assert [outcome.success for outcome in played] == [True] * 3
+    assert max(outcome.steps for outcome in played) < 10
+
+
+def test_the_small_world_of_slac_hides_nothing_and_looks_the_same_when_it_is_turned(examples):
+    module = importlib.import_module("slac_small_world")
+    world = module.SmallWorld()
+    observation, success = world.reset(seed=4), False
+    x, y = world.block_px
+    turned = module.SmallWorld()
+    turned.reset(seed=4)
+    turned.block_px = np.array([-y, x])
+    np.testing.assert_array_equal(np.rot90(observation[0]), turned.observation()[0])
+    while not success:
+        way = np.r_[0.0, world.block_px / module.STEP_PX, 0.0, 0.0]
+        _, reward, success, truncated = world.step(way)
+        assert not truncated
+    assert reward == 1.0
+
+
+@pytest.fixture
 def gru(examples):
     yield importlib.import_module("gru_memory")
     memories._MEMORIES.pop("gru")

@@ -29,6 +29,7 @@ _NAMED_FIRST = {
         ("robot", "--preset", "ship"),
         ("carflag", "--domain", "carflag-1d"),
         ("dreamer",),
+        ("slac",),
     ),
 }
 # Targets whose recipe runs a module of ours; ARGS="..." hands the flags over.

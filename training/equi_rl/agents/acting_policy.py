@@ -8,6 +8,8 @@ two together.
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -20,6 +22,25 @@ from equi_rl.nets.distributions import sample, squash
 from equi_rl.nets.networks import Actor, ActorWeights, LstmState, initial_state
 
 _ONE_EPISODE = torch.ones(1, dtype=torch.int64)
+
+
+class Policy(Protocol):
+    """Whatever plays episodes: its state goes in and comes out, and none is kept inside."""
+
+    def to(self, device: torch.device) -> Policy:
+        """The same policy on a device."""
+
+    def start(self, seed: int) -> Any:
+        """State at the start of an episode."""
+
+    def act(
+        self,
+        observation: NDArray[np.float32],
+        previous_action: NDArray[np.floating],
+        state: Any,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[NDArray[np.float32], Any]:
+        """One step, as `ActingPolicy.act`."""
 
 
 class ActingPolicy:

@@ -4,8 +4,8 @@
     equi-evaluate runs/picking/checkpoints/best --episodes 200
     equi-evaluate models/block_picking --randomised
 
-Plays the policy's mean on scenes that no run trains or selects on. Takes a training checkpoint or a
-model folder.
+Plays the policy's mean on scenes that no run trains or selects on. Takes a training checkpoint, a
+model folder, or the run folder of SLAC.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rich.table import Table
 
 from equi_core.contract import ContractError, PolicyContract
 from equi_core.scene_seeds import TEST_SEED
-from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.agents.acting_policy import Policy
 from equi_rl.data.atomic_file import NotWrittenError
 from equi_rl.data.device import Device, DeviceError, choose_device
 from equi_rl.envs import make_env
@@ -35,6 +35,7 @@ from equi_rl.experts import ExpertConfig
 from equi_rl.export.exporter import ExportError, load_policy
 from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.results.video import render_episode, write_video
+from equi_rl.slac.stored_run import is_slac_run, load_learner, policy_digest
 from equi_rl.training.collector import (
     Collector,
     CollectorConfig,
@@ -44,6 +45,7 @@ from equi_rl.training.collector import (
 )
 from equi_rl.training.evaluation import Evaluation, EvaluationError
 from equi_rl.training.rollout import EpisodeOutcome
+from equi_rl.training.run_folder import RunFolderError
 
 _LOOK_EVERY_S = 0.1
 
@@ -56,7 +58,7 @@ class EvaluateCommand:
     """
 
     policy: Annotated[Path, tyro.conf.Positional]
-    """Folder of a training checkpoint or of a model."""
+    """Folder of a training checkpoint or of a model; with SLAC, of the run."""
     episodes: int = 200
     """Episodes to play, each on a scene of its own."""
     seed: int = TEST_SEED
@@ -85,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     console = Console(stderr=True)
     try:
-        contract, digest, policy = load_policy(command.policy)
+        contract, digest, policy = _load(command.policy)
         outcomes = play_all(command, contract, policy, console)
         result = Evaluation(
             contract.task,
@@ -106,6 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         EvaluationError,
         ExportError,
         NotWrittenError,
+        RunFolderError,
     ) as error:
         console.print(f"equi-evaluate: {error}", markup=False, style="red", soft_wrap=True)
         return 2
@@ -116,8 +119,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _load(folder: Path) -> tuple[PolicyContract, str, Policy]:
+    """Contract, digest of the weights and policy."""
+    if is_slac_run(folder):
+        learner = load_learner(folder)
+        return learner.run.contract, policy_digest(learner), learner.policy()
+    return load_policy(folder)
+
+
 def play_all(
-    command: EvaluateCommand, contract: PolicyContract, policy: ActingPolicy, console: Console
+    command: EvaluateCommand, contract: PolicyContract, policy: Policy, console: Console
 ) -> list[EpisodeOutcome]:
     """Play every episode, spread over processes; the outcomes come in the order of the seeds."""
     if command.episodes < 1 or command.workers < 1 or command.videos < 0:
@@ -159,7 +170,7 @@ def _write_videos(
     command: EvaluateCommand,
     folder: Path,
     contract: PolicyContract,
-    policy: ActingPolicy,
+    policy: Policy,
     result: Evaluation,
 ) -> None:
     """Videos of the first failures, and of the longest successes among the first episodes."""

@@ -6,6 +6,7 @@
     equi-train dreamer --domain carflag-1d --agent dreamer-v3 --folder runs/dreamer
     equi-train robot --task block_picking --preset ship --folder runs/picking
     equi-train robot --task block_picking --preset paper --sac.tau 0.01 --folder runs/tau
+    equi-train slac --task block_picking --folder runs/slac
 
 Each family of experiments is a subcommand whose flags are the fields of its frozen configuration.
 Flags override the preset (or the domain's defaults), in any order; --help after --preset shows the
@@ -40,6 +41,7 @@ from equi_rl.data.folder_lease import FolderInUseError
 from equi_rl.envs import TASKS
 from equi_rl.nets.checkpoint import CheckpointError
 from equi_rl.nets.config import ArchitectureError
+from equi_rl.slac.config import AGENT, SlacConfigError, SlacRun
 from equi_rl.training.collector import CollectorError, Players
 from equi_rl.training.config import AGENTS, Preset, RobotConfigError, RobotRun
 from equi_rl.training.presets import robot_run
@@ -60,6 +62,7 @@ EXPECTED_ERRORS = (
     RobotConfigError,
     RunConfigError,
     RunFolderError,
+    SlacConfigError,
 )
 FOLDER_IN_USE_STATUS = os.EX_TEMPFAIL
 """Exit status that tells a sweep to try again later."""
@@ -75,7 +78,12 @@ _RobotSettings = Annotated[
     tyro.conf.FlagConversionOff,
     tyro.conf.EnumChoicesFromValues,
 ]
-
+_SlacSettings = Annotated[
+    SlacRun,
+    tyro.conf.arg(name=""),
+    tyro.conf.FlagConversionOff,
+    tyro.conf.EnumChoicesFromValues,
+]
 _Players = Annotated[Players, tyro.conf.arg(name=""), tyro.conf.EnumChoicesFromValues]
 
 
@@ -170,7 +178,55 @@ class RobotCommand:
             return trainer.train(resume=self.resume, report=report)
 
 
-Command: TypeAlias = CarFlagCommand | DreamerCommand | RobotCommand
+@dataclass(frozen=True)
+class SlacCommand:
+    """SLAC, a stochastic latent actor-critic, on a robot task.
+
+    Example: equi-train slac --task block_picking --batch-episodes 8 --folder runs/slac
+    """
+
+    run: _SlacSettings
+    folder: Path
+    """Run folder: configuration, progress, TensorBoard scalars, replay buffer, checkpoint."""
+    players: _Players = field(default_factory=Players)
+    resume: _Flag = False
+    """Resume the run in the folder; a fresh folder starts from the beginning. With more
+    --environment-steps than before, a finished run is extended."""
+
+    def execute(self, console: Console) -> dict[str, Any]:
+        """Train to the end with a progress display."""
+        from equi_rl.slac.trainer import SlacTrainer
+
+        self.players.require_reachable()  # before the folder is made
+        trainer = SlacTrainer(self.run, self.folder, self.players)
+        title = f"{self.run.task} {AGENT}"
+        with ProgressDisplay(console, title, "steps", trainer.folder) as show:
+
+            def report(progress: Progress, _: dict[str, float]) -> None:
+                show(_slac_status(self.run, progress))
+
+            return trainer.train(resume=self.resume, report=report)
+
+
+Command: TypeAlias = CarFlagCommand | DreamerCommand | RobotCommand | SlacCommand
+
+
+def _slac_status(run: SlacRun, progress: Progress) -> Status:
+    """How far it is: demonstrations, updates of the latent model, environment steps."""
+    unknown = float("nan")
+    if not progress.updates and not progress.rounds:
+        return Status(
+            min(progress.episodes, run.demonstrations),
+            *(run.demonstrations, unknown, 0.0, "demonstrations"),
+        )
+    if not progress.rounds:
+        return Status(
+            progress.updates, run.latent_updates, unknown, 0.0, "updates of the latent model"
+        )
+    recent = progress.recent[-_RECENT_EPISODES:]
+    speed = progress.environment_steps / progress.seconds if progress.seconds else 0.0
+    success = sum(recent) / len(recent) if recent else unknown
+    return Status(progress.environment_steps, run.environment_steps, success, speed)
 
 
 def _pretraining(run: RobotRun, progress: Progress) -> Status | None:
@@ -232,8 +288,10 @@ def parse(arguments: Sequence[str]) -> Command:
         "carflag": (CarFlagCommand, _carflag_defaults),
         "dreamer": (DreamerCommand, lambda _: None),
         "robot": (RobotCommand, _robot_defaults),
+        "slac": (SlacCommand, lambda _: None),
     }
     command: Command
+    _require_known_pair(arguments)
     if arguments and arguments[0] in families:
         kind, defaults = families[arguments[0]]
         command = tyro.cli(
@@ -248,9 +306,26 @@ def parse(arguments: Sequence[str]) -> Command:
         Annotated[CarFlagCommand, tyro.conf.subcommand("carflag")]
         | Annotated[DreamerCommand, tyro.conf.subcommand("dreamer")]
         | Annotated[RobotCommand, tyro.conf.subcommand("robot")]
+        | Annotated[SlacCommand, tyro.conf.subcommand("slac")]
     )
     command = tyro.cli(listed, prog="equi-train", description=__doc__, args=arguments)
     return command
+
+
+def _require_known_pair(arguments: Sequence[str]) -> None:
+    """Refuse by name what tyro would refuse by its spelling: SLAC away from the robot tasks."""
+    family, agent = (arguments[0] if arguments else ""), _peek(arguments, "--agent")
+    if family in ("carflag", "dreamer") and agent == AGENT:
+        raise SlacConfigError(
+            f"agent is '{AGENT}'; it does not exist on CarFlag. SLAC is trained on the robot tasks:"
+            f" equi-train slac --task {TASKS[0]}"
+        )
+    domain = _peek(arguments, "--domain")
+    if family == "slac" and domain is not None:
+        raise SlacConfigError(
+            f"domain is '{domain}'; SLAC does not exist on CarFlag. It takes a robot task (--task"
+            f" {', '.join(TASKS)}); for CarFlag use `equi-train carflag` or `equi-train dreamer`"
+        )
 
 
 def _carflag_defaults(arguments: Sequence[str]) -> Any:

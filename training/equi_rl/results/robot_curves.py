@@ -18,6 +18,7 @@ import numpy as np
 
 from equi_core.statistics import SuccessRate
 from equi_rl.results.tables import read_table, runs_below, write_table
+from equi_rl.slac.config import AGENT, SlacConfigError, SlacRun
 from equi_rl.training.config import RobotConfigError
 from equi_rl.training.presets import robot_run
 from equi_rl.training.renames import flatten, setting_in_words
@@ -30,13 +31,14 @@ AGENT_NAMES = {
     "equi-critic-rsac": "equivariant critic only",
     "rad-crop-rsac": "RAD-Crop-RSAC",
     "drq-shift-rsac": "DrQ-Shift-RSAC",
+    AGENT: "SLAC",
 }
 """Names in figures, in the order in which agents are listed."""
 PRESET_NAMES = {"reward": "reward (asymmetric critic)"}
 """Presets that figures and tables name otherwise than the command line."""
 _ELSEWHERE = (
     *("task", "agent", "preset", "seed", "rounds", "environment_steps"),
-    *("evaluate_every", "evaluation_episodes", "evaluation_share"),
+    *("evaluate_every", "evaluation_episodes", "evaluation_share", "evaluations"),
 )
 """Settings in which runs of one curve may differ, or which have a column of their own."""
 _OWN_COLUMNS = ("task", "preset", "agent", "overrides", "seed")
@@ -189,8 +191,11 @@ def _runs_of_rows(rows: Iterable[dict[str, str]]) -> list[EvaluatedRun]:
 def _overrides(config: dict[str, Any]) -> str:
     """Every setting that differs from the preset's, as text."""
     try:
-        usual = robot_run(config["task"], config["preset"], agent=config["agent"]).to_mapping()
-    except RobotConfigError:
+        if config["agent"] == AGENT:
+            usual = SlacRun(config["task"]).to_mapping()
+        else:
+            usual = robot_run(config["task"], config["preset"], agent=config["agent"]).to_mapping()
+    except (RobotConfigError, SlacConfigError):
         return ""  # a run of an agent or task that no longer exists is shown as it is
     stored = flatten(config)
     return ", ".join(

@@ -32,7 +32,7 @@ CURVES_NAME = "robot_curves.csv"
 _COLOURS = dict(
     zip(
         AGENT_NAMES,
-        ("#1b6ca8", "#d1791f", "#3a9a6d", "#8a5aa8", "#b5486b", "#7d7d7d", "#b8a13c"),
+        ("#1b6ca8", "#d1791f", "#3a9a6d", "#8a5aa8", "#b5486b", "#7d7d7d", "#b8a13c", "#20807c"),
         strict=True,
     )
 )

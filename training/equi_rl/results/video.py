@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from equi_core.action import decode
 from equi_core.contract import ACTION_ORDER, PolicyContract
 from equi_core.video import write_mp4
-from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.agents.acting_policy import Policy
 from equi_rl.data.demonstrations import Demo, DemoError
 from equi_rl.data.episode import pack_depth
 from equi_rl.envs import HiddenPropertyEnv
@@ -95,7 +95,7 @@ class EpisodeFilm:
         self.frames.append(Frame(len(self.frames), image, observation, action, success))
 
 
-def render_episode(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[Frame]:
+def render_episode(env: HiddenPropertyEnv, policy: Policy, seed: int) -> list[Frame]:
     """Play one episode and render it from the side."""
     observation, _ = env.reset(seed=seed)
     film = EpisodeFilm(env)

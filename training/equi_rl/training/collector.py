@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.agents.acting_policy import Policy
 from equi_rl.cluster.pool import Batch, PoolError, WorkerPool
 from equi_rl.cluster.process_worker import ProcessBackend
 from equi_rl.cluster.worker import Worker, WorkerBackend
@@ -90,7 +90,7 @@ class PlayRandom:
 class Play:
     """Ask for episodes of a policy."""
 
-    policy: ActingPolicy
+    policy: Policy
     seeds: tuple[int, ...]
     stochastic: bool
     """Whether actions are drawn; the draws come from the episode's seed."""

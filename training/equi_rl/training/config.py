@@ -173,7 +173,12 @@ class RobotRun:
 
     def __post_init__(self) -> None:
         _require(self.task in TASKS, "task", self.task, f"one of {', '.join(TASKS)}")
-        _require(self.agent in AGENTS, "agent", self.agent, f"one of {', '.join(AGENTS)}")
+        _require(
+            self.agent in AGENTS,
+            "agent",
+            self.agent,
+            f"one of {', '.join(AGENTS)}; SLAC is trained by `equi-train slac`",
+        )
         _require(0 <= self.seed < 400, "seed", self.seed, "between 0 and 399")
         for name in (
             "demonstrations",

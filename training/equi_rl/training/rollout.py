@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equi_core.contract import ACTION_ORDER
-from equi_rl.agents.acting_policy import ActingPolicy
+from equi_rl.agents.acting_policy import Policy
 from equi_rl.data.episode import Episode, EpisodeRecorder
 from equi_rl.envs import HiddenPropertyEnv
 from equi_rl.envs.privileged_state import PrivilegedStateTracker, StateFrame
@@ -97,7 +97,7 @@ def play_expert(
 
 def play_policy(
     env: HiddenPropertyEnv,
-    policy: ActingPolicy,
+    policy: Policy,
     seed: int,
     *,
     rng: np.random.Generator | None = None,

@@ -114,7 +114,7 @@ class RunFolder:
     def save_checkpoint(self, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
         """Replace the checkpoint by arrays and a JSON-able state, atomically."""
         self.require_held()
-        tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        tensors = {name: np.asarray(array, order="C") for name, array in arrays.items()}
         write_atomically(self._checkpoint, save(tensors, {_STATE_KEY: json.dumps(state)}))
 
     def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
