@@ -51,11 +51,6 @@ class AgentKind:
         return self.combination not in (Combination.ACTOR_ONLY, Combination.CRITIC_ONLY)
 
     @property
-    def learns_from_values(self) -> bool:
-        """Whether a critic that sees the simulator's state improves the policy."""
-        return self.preset in (Preset.REWARD, Preset.DEPLOY)
-
-    @property
     def critic_state_frame(self) -> StateFrame:
         """What a critic of the simulator's state is given: its symmetry is that of its input."""
         plain = self.combination in (Combination.ACTOR_ONLY, Combination.PLAIN)
