@@ -8,22 +8,29 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from equi_rl.results.robot_experiments import HARD_TASKS, SEEDS, reward_runs
+from equi_rl.training.config import Preset
+from equi_rl.training.presets import robot_run
 
 CONTROLS = {"zero reward": "reward scale 0", "imitation alone": "teacher successes"}
 """What the published curves call them."""
 
 
-def missing_controls(rows: Iterable[Mapping[str, str]]) -> set[tuple[str, str, str]]:
-    """(task, seed, control) that published runs of the preset `reward` lack."""
-    published = [row for row in rows if row["preset"] == "reward"]
+LEARNING = {
+    preset.value for preset in Preset if robot_run(HARD_TASKS[0], preset).learns_from_values
+}
+
+
+def missing_controls(rows: Iterable[Mapping[str, str]]) -> set[tuple[str, str, str, str]]:
+    """(preset, task, seed, control) that published runs lack which learn from reward."""
+    published = [row for row in rows if row["preset"] in LEARNING]
     found = {
-        (row["task"], row["seed"], name)
+        (row["preset"], row["task"], row["seed"], name)
         for row in published
         for name, words in CONTROLS.items()
         if words in row["overrides"]
     }
     return {
-        (row["task"], row["seed"], name)
+        (row["preset"], row["task"], row["seed"], name)
         for row in published
         if not row["overrides"] and row["task"] in HARD_TASKS
         for name in CONTROLS
@@ -40,7 +47,10 @@ def test_the_published_curves_show_no_reward_without_its_controls(repository_roo
 def test_a_claim_without_its_control_would_be_found() -> None:
     claim = {"task": "block_pushing", "preset": "reward", "overrides": "", "seed": "0"}
     control = {**claim, "overrides": "asymmetric reward scale 0"}
-    assert missing_controls([claim, control]) == {("block_pushing", "0", "imitation alone")}
+    missing = ("reward", "block_pushing", "0", "imitation alone")
+    assert missing_controls([claim, control]) == {missing}
+    deployed = {**claim, "preset": "deploy"}
+    assert {preset for preset, *_ in missing_controls([claim, control, deployed])} == LEARNING
 
 
 def test_the_sweep_trains_every_control_with_the_claims_own_seeds() -> None:

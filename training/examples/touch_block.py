@@ -5,7 +5,7 @@
     equi-train slac --task touch_block --folder runs/touch_block
 
 One observation says all that the task needs, so an agent that fails here fails for another reason
-than partial observability. The page on SLAC uses it to show that the agent learns at all.
+than partial observability. The page on SLAC says how far SLAC gets here.
 """
 
 from __future__ import annotations

@@ -105,10 +105,13 @@ def test_every_ablation_changes_the_run(ablation):
     assert run_of("--preset", "reward", *ABLATIONS[ablation]) != run_of("--preset", "reward")
 
 
-@pytest.mark.parametrize("sweep", [reward_runs, learning_rates, comparison, ablations])
-def test_every_run_of_a_sweep_is_accepted_and_has_a_name_of_its_own(sweep):
+@pytest.mark.parametrize(
+    ("sweep", "count"),
+    [(reward_runs, 16), (learning_rates, 9), (comparison, 36), (ablations, 36)],
+)
+def test_every_run_of_a_sweep_is_accepted_and_has_a_name_of_its_own(sweep, count):
     runs = sweep()
-    assert len({name for name, _ in runs}) == len(runs) >= 9
+    assert len({name for name, _ in runs}) == len(runs) == count
     for _, arguments in runs:
         parse([*arguments, "--folder", "runs/x"])
 

@@ -132,13 +132,13 @@ class SoftActorCritic:
             target = batch.rewards + self.run.discount * (1.0 - batch.terminated) * next_values
         values = self.critic(seen.states[now], batch.requested_actions)
         critic_loss = (values - target).square().mean(dim=1).sum()
-        moved(self.critic_optimiser, critic_loss, self.critic, self.run.gradient_clip)
+        gradient_step(self.critic_optimiser, critic_loss, self.critic, self.run.gradient_clip)
 
         self.critic.requires_grad_(False)  # the actor's loss moves the actor alone
         value = self.critic(seen.states[now], action[now]).amin(dim=0)
         self.critic.requires_grad_(True)
         actor_loss = (temperature * log_density[now] - value).mean()
-        moved(self.actor_optimiser, actor_loss, self.actor, self.run.gradient_clip)
+        gradient_step(self.actor_optimiser, actor_loss, self.actor, self.run.gradient_clip)
 
         density = log_density[now].detach()
         temperature_loss = -self.log_temperature.exp() * (density + self.run.target_entropy).mean()
@@ -157,10 +157,10 @@ class SoftActorCritic:
         }
 
 
-def moved(
+def gradient_step(
     optimiser: torch.optim.Optimizer, loss: Tensor, network: nn.Module, longest: float = 0.0
 ) -> float:
-    """Move a network down its loss; returns the gradient's norm, clipped unless `longest` is 0."""
+    """One optimiser step down a loss; returns the gradient's norm, clipped unless `longest` is 0."""
     optimiser.zero_grad(set_to_none=True)
     loss.backward()
     norm = nn.utils.clip_grad_norm_(network.parameters(), longest or float("inf"))

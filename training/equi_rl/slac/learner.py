@@ -24,8 +24,8 @@ from equi_rl.nets.checkpoint import restore_parameters
 from equi_rl.slac.actor_critic import (
     Experience,
     SoftActorCritic,
+    gradient_step,
     joined_rows,
-    moved,
     windows_of,
 )
 from equi_rl.slac.config import SlacRun
@@ -60,7 +60,7 @@ class SlacLearner:
         latents = model.infer(features, previous, layout, model.noise(layout.n_frames))
         loss = model.loss(episodes, frames, latents)
         metrics = loss.metrics()
-        metrics["latent_gradient_norm"] = moved(self.model_optimiser, loss.total, model)
+        metrics["latent_gradient_norm"] = gradient_step(self.model_optimiser, loss.total, model)
         if not self.is_pretraining:
             rows = joined_rows(features.detach(), previous)
             windows = windows_of(rows, layout, self.run.history_steps)
