@@ -160,7 +160,7 @@ class SoftActorCritic:
 def gradient_step(
     optimiser: torch.optim.Optimizer, loss: Tensor, network: nn.Module, longest: float = 0.0
 ) -> float:
-    """One optimiser step down a loss; returns the gradient's norm, clipped unless `longest` is 0."""
+    """One optimiser step; returns the gradient's norm, which is clipped unless `longest` is 0."""
     optimiser.zero_grad(set_to_none=True)
     loss.backward()
     norm = nn.utils.clip_grad_norm_(network.parameters(), longest or float("inf"))
