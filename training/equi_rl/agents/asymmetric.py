@@ -74,8 +74,10 @@ class AsymmetricUpdate:
         self.planned_updates = planned_updates
         self.target = copy.deepcopy(critic)
         self.sampled = SampledImprovement(settings.sampled)
+        # Gathered once, as in `ImitationUpdate`.
+        self._actor_parameters = list(actor.parameters())
         self.actor_optimiser = torch.optim.Adam(
-            actor.parameters(), lr=settings.actor_learning_rate, foreach=True
+            self._actor_parameters, lr=settings.actor_learning_rate, foreach=True
         )
         self.critic_optimiser = torch.optim.Adam(
             critic.parameters(), lr=settings.critic_learning_rate, foreach=True
@@ -182,7 +184,7 @@ class AsymmetricUpdate:
         self.actor_optimiser.zero_grad(set_to_none=True)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(
-            self.actor.parameters(), self.settings.actor_gradient_clip
+            self._actor_parameters, self.settings.actor_gradient_clip
         )
         self.actor_optimiser.step()
         return {

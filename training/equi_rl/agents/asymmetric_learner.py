@@ -18,8 +18,8 @@ from equi_rl.agents.asymmetric import AsymmetricUpdate
 from equi_rl.agents.asymmetric_settings import AsymmetricSettings, Teacher
 from equi_rl.agents.imitation import ImitationSettings, ImitationUpdate
 from equi_rl.agents.learner import (
+    AveragedWeights,
     Learner,
-    ema_update,
     named_parameters,
     optimiser_tensors,
     require_finite,
@@ -61,6 +61,8 @@ class AsymmetricLearner(Learner):
         self._update = AsymmetricUpdate(actor, critic, settings, planned_updates)
         self._pretraining = ImitationUpdate(actor, imitation, imitation.updates)
         self._recent_episodes = recent_episodes
+        self._weights = AveragedWeights(self.actor, actor)
+        self._critic_weights = dict(critic.named_parameters())
         self._states: StateReplay | None = None
 
     def attach(self, replay_buffer: EpisodeReplayBuffer) -> None:
@@ -71,8 +73,8 @@ class AsymmetricLearner(Learner):
         """One update: imitation while pretraining lasts, the actor-critic afterwards."""
         if self._pretraining.updates < self._pretraining.planned_updates:
             metrics = self._pretraining.step(batch)
-            require_finite(metrics, self._trained)
-            ema_update(self.actor, self._trained, 1.0)
+            require_finite(metrics, self._weights.trained)
+            self._weights.average(1.0)
             return metrics
         update, states = self._update, self._required_states()
         metrics = {}
@@ -84,8 +86,8 @@ class AsymmetricLearner(Learner):
             states.remember(batch.sources, batch.episodes.layout, actions)
             metrics |= more
         update.updates += 1
-        require_finite(metrics, self._trained, self._update.critic)
-        ema_update(self.actor, self._trained, self._update.settings.policy_ema)
+        require_finite(metrics, self._weights.trained, self._critic_weights)
+        self._weights.average(self._update.settings.policy_ema)
         return metrics
 
     def _critic_batch(self, states: StateReplay) -> StateBatch:

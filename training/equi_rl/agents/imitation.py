@@ -74,8 +74,11 @@ class ImitationUpdate:
         self.settings = settings
         self.planned_updates = planned_updates
         self.updates = 0
+        # Gathered once: escnn's modules compare their bases whenever one walks through them, which
+        # would cost a fifth of an update.
+        self._parameters = list(actor.parameters())
         self.optimiser = torch.optim.Adam(
-            actor.parameters(), lr=settings.learning_rate, foreach=True
+            self._parameters, lr=settings.learning_rate, foreach=True
         )
 
     def step(self, batch: LabelledBatch) -> dict[str, float]:
@@ -86,7 +89,7 @@ class ImitationUpdate:
         loss = imitation_loss(self.actor, self.actor.dense(), batch, self.settings)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.actor.parameters(), self.settings.gradient_clip)
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.settings.gradient_clip)
         self.optimiser.step()
         self.updates += 1
         return {

@@ -78,14 +78,15 @@ class ImitationLearner(Learner):
         self.actor = copy.deepcopy(actor)
         self._trained = actor
         self._update = ImitationUpdate(actor, settings, planned_updates)
+        self._weights = AveragedWeights(self.actor, actor)
 
     def update(self, batch: LabelledBatch, *, diagnose: bool = False) -> dict[str, float]:
         """One update by the expert's labels."""
         metrics = self._update.step(batch)
-        require_finite(metrics, self._trained)
+        require_finite(metrics, self._weights.trained)
         # A mean over all updates at first, so that the weights at the start are soon forgotten.
         rate = max(self._update.settings.policy_ema, 1.0 / self._update.updates)
-        ema_update(self.actor, self._trained, rate)
+        self._weights.average(rate)
         return metrics
 
     def start_from(self, tensors: Mapping[str, Tensor]) -> None:
@@ -132,6 +133,8 @@ class SacLearner(Learner):
         self._sac = SacUpdate(actor, critic, settings)
         self._pretraining = ImitationUpdate(actor, imitation, imitation.updates)
         self._reach = imitation.label_reach
+        self._weights = AveragedWeights(self.actor, actor)
+        self._critic_weights = dict(critic.named_parameters())
 
     @property
     def _is_pretraining(self) -> bool:
@@ -141,16 +144,16 @@ class SacLearner(Learner):
         """One update: imitation while pretraining lasts, SAC afterwards."""
         if self._is_pretraining:
             metrics = self._pretraining.step(batch)
-            require_finite(metrics, self._trained)
-            ema_update(self.actor, self._trained, 1.0)
+            require_finite(metrics, self._weights.trained)
+            self._weights.average(1.0)
             return metrics
         labels = batch.expert_actions.clamp(-self._reach, self._reach)
         metrics = self._sac.step(batch.episodes, expert_actions=labels, diagnose=diagnose)
-        require_finite(metrics, self._trained, self._sac.networks.critic)
+        require_finite(metrics, self._weights.trained, self._critic_weights)
         # Rewards are at most 1 in all, so a value far outside cannot be an estimate of return.
         if abs(metrics["value"]) > MAX_PLAUSIBLE_VALUE:
             raise DivergedError(f"the mean value is {metrics['value']:.1f}; returns are at most 1")
-        ema_update(self.actor, self._trained, self._sac.settings.policy_ema)
+        self._weights.average(self._sac.settings.policy_ema)
         return metrics
 
     def tensors(self) -> dict[str, Tensor]:
@@ -191,10 +194,20 @@ class SacLearner(Learner):
         self._pretraining.updates = int(state["imitation_updates"])
 
 
-def ema_update(average: Actor, trained: Actor, rate: float) -> None:
-    """Exponential moving average in place: average <- (1 - rate) average + rate trained."""
-    with torch.no_grad():
-        for mean, newest in zip(average.parameters(), trained.parameters(), strict=True):
+class AveragedWeights:
+    """Parameters of an actor that is trained, and of one that follows it.
+
+    Gathered once: escnn's modules compare their bases whenever one walks through them.
+    """
+
+    def __init__(self, following: Actor, trained: Actor) -> None:
+        self.trained = dict(trained.named_parameters())
+        self._following = list(following.parameters())
+
+    @torch.no_grad()
+    def average(self, rate: float) -> None:
+        """Exponential moving average in place: following <- (1 - rate) following + rate trained."""
+        for mean, newest in zip(self._following, self.trained.values(), strict=True):
             mean.lerp_(newest, rate)
 
 
@@ -226,12 +239,12 @@ def restore_optimiser(
     )
 
 
-def require_finite(metrics: Mapping[str, float], *networks: torch.nn.Module) -> None:
-    """Raise DivergedError if a metric or a weight is NaN or infinite; names it."""
+def require_finite(metrics: Mapping[str, float], *networks: Mapping[str, Tensor]) -> None:
+    """Raise DivergedError if a metric or one of the networks' parameters is NaN or infinite."""
     for name, value in metrics.items():
         if not abs(value) < float("inf"):
             raise DivergedError(f"{name} became {value}; lower the learning rate and resume")
-    for network in networks:
-        for name, parameter in network.named_parameters():
+    for parameters in networks:
+        for name, parameter in parameters.items():
             if not torch.isfinite(parameter).all():
                 raise DivergedError(f"weight {name} is no longer finite; lower the learning rate")

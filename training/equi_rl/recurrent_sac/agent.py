@@ -111,6 +111,7 @@ class RecurrentSac:
         network = self.config.network(env.observation_space.shape, n_actions)
         self.actor, self.critic = Actor(network), Critic(network)
         self._sac = SacUpdate(self.actor, self.critic, self.config.sac_settings(n_actions))
+        self._parameters = [dict(net.named_parameters()) for net in (self.actor, self.critic)]
         self.replay_buffer: EpisodeReplayBuffer[ArrayEpisode] = EpisodeReplayBuffer(
             self.config.replay_capacity
         )
@@ -147,7 +148,7 @@ class RecurrentSac:
         if longest:
             episodes = [self._piece(episode, longest) for episode in episodes]
         metrics = self._sac.step(pack_arrays(episodes), self._generator)
-        require_finite(metrics, self.actor, self.critic)
+        require_finite(metrics, *self._parameters)
         return metrics
 
     # Acting -------------------------------------------------------------------------------------

@@ -68,7 +68,8 @@ class SlacLearner:
             for _ in range(self.run.actor_critic_updates):
                 metrics |= self.sac.step(seen)
         self.updates += 1
-        require_finite(metrics, model, self.sac.actor, self.sac.critic)
+        for network in (model, self.sac.actor, self.sac.critic):
+            require_finite(metrics, dict(network.named_parameters()))
         return metrics
 
     def policy(self) -> SlacPolicy:
