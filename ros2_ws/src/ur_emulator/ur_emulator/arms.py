@@ -88,6 +88,8 @@ class KinematicGripper:
         self.stopped_by_contact = False
         self.jammed = False
         self.object_width_m: float | None = None
+        self.wall_gap_m: float | None = None
+        """Between walls this far apart the fingers open no further."""
         self._target_m = GRIPPER_STROKE_M
         self._speed_m_s = 0.15
 
@@ -114,6 +116,11 @@ class KinematicGripper:
         # An object placed while the fingers are narrower than it is not between them.
         if width is not None and opening_m < width <= self.opening_m:
             opening_m = width
+            self.stopped_by_contact = True
+        # Walls that are put where the fingers are already do not move them.
+        gap = self.wall_gap_m
+        if gap is not None and step > 0.0 and opening_m > gap:
+            opening_m = max(self.opening_m, gap)
             self.stopped_by_contact = True
         self.opening_m = opening_m
 

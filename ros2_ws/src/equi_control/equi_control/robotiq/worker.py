@@ -33,6 +33,9 @@ _STILL_ANYWAY_S = 0.6
 _SENT = 0.06
 _MOVED = 0.012
 _FULLY_OPEN = 0.95
+# Something beside the fingers can keep them from opening, and the arm then takes them away from it.
+# After so many requests in a row that did not move them it is no longer believed.
+_REFUSALS_UNTIL_JAM = 5
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class GripperReport:
     settled: bool = False
     """The newest request has been carried out, or stopped by an object."""
     jammed: bool = False
-    """The fingers did not move at all, and it was no object that kept them from it."""
+    """The fingers did not move at all, and it was no object that kept them from it, or that kept on
+    being said of too many requests."""
     fault: int = 0
     reason: str = "gripper not connected yet"
 
@@ -70,7 +74,11 @@ class GripperWorker:
         self._sent: float | None = None
         """The closedness that was sent last: a jam is detected by it."""
         self._sent_from: float | None = None
+        self._sent_holding = False
         self._sent_s = 0.0
+        self._refusals = 0
+        """Requests to open in a row that did not move the fingers."""
+        self._refusal_counted = False
         self._thread = threading.Thread(target=self._run, name="gripper", daemon=True)
 
     def start(self) -> None:
@@ -127,6 +135,7 @@ class GripperWorker:
             self._request = None
             self._sent = None
             self._sent_from = None
+            self._refusals = 0
             self._report = replace(self._report, jammed=False)
 
     def _run(self) -> None:
@@ -172,12 +181,13 @@ class GripperWorker:
                 self._activate_by_s = None
 
     def _send(self, request: tuple[int, float]) -> None:
-        opening = self._client.status().opening
+        before = self._client.status()
         if self._request != request:
             return  # dropped or replaced while the gripper answered
         self._client.move(request[1])
         with self._lock:
-            self._sent, self._sent_from, self._sent_s = request[1], opening, time.monotonic()
+            self._sent, self._sent_from, self._sent_s = request[1], before.opening, time.monotonic()
+            self._sent_holding, self._refusal_counted = before.holding, False
             if self._request == request:
                 self._request = None
 
@@ -185,7 +195,8 @@ class GripperWorker:
         with self._lock:
             carried_out = self._request is None and self._has_ended(status)
             stuck = self._request is None and self._is_stuck(status)
-            jammed = stuck and time.monotonic() - self._sent_s > _JAM_GRACE_S
+            had_time = time.monotonic() - self._sent_s > _JAM_GRACE_S
+            jammed = stuck and had_time and not self._is_kept_from_opening(status)
             if jammed and not self._report.jammed:
                 _LOG.warning("gripper sent from %s does not move: %s", self._sent_from, status)
             self._report = GripperReport(
@@ -193,7 +204,7 @@ class GripperWorker:
                 active=status.active,
                 opening=status.opening,
                 holding=status.holding and not jammed,
-                settled=carried_out and stuck == jammed,
+                settled=carried_out and (had_time or not stuck),
                 jammed=jammed,
                 fault=status.fault,
                 reason="" if status.active else "gripper is not activated",
@@ -219,11 +230,26 @@ class GripperWorker:
         """Whether the fingers have not moved, although they were sent elsewhere.
 
         Fingers that close on something from partly open cannot be told from jammed ones; but
-        nothing is as wide as the fully open gripper, and nothing held keeps it from opening.
+        nothing is as wide as the fully open gripper.
         """
         if self._sent is None or self._sent_from is None or not status.active or status.moving:
             return False
         way = (1.0 - self._sent) - self._sent_from
-        if abs(way) < _SENT or abs(status.opening - self._sent_from) > _MOVED:
+        if abs(status.opening - self._sent_from) > _MOVED:
+            self._refusals = 0
             return False
-        return way > 0.0 or self._sent_from > _FULLY_OPEN
+        return way >= _SENT or (way <= -_SENT and self._sent_from > _FULLY_OPEN)
+
+    def _is_kept_from_opening(self, status: GripperStatus) -> bool:
+        """Whether something beside the fingers may be what stops them, and not a jam.
+
+        The gripper says that it was stopped while opening. Nothing that it *holds* can do that, and
+        what stands beside it does not do it for ever.
+        """
+        if status.object_status is not ObjectStatus.STOPPED_OPENING or self._sent_holding:
+            return False
+        if not self._refusal_counted:
+            self._refusals += 1
+            self._refusal_counted = True
+            _LOG.info("something keeps the fingers from opening (%d in a row)", self._refusals)
+        return self._refusals < _REFUSALS_UNTIL_JAM

@@ -105,7 +105,8 @@ class ControlSession:
                 robot.controller.arm.gripper, "jammed", bool(on)
             ),
             "lose_object": lambda: robot.controller.arm.gripper.lose_object(),
-            "place_object": self._place_object,
+            "place_object": lambda width_m: self._place("object_width_m", width_m=width_m),
+            "place_walls": lambda gap_m: self._place("wall_gap_m", gap_m=gap_m),
             "record_start": lambda: robot.controller.recorder.start(),
             "record_save": lambda path: {"rows": robot.controller.recorder.save(Path(path))},
             "get_scene": lambda: {"scene": robot.controller.arm.scene()},
@@ -149,11 +150,13 @@ class ControlSession:
             )
         self._robot.controller.arm.gripper.jammed = False
 
-    def _place_object(self, width_m: float | None) -> None:
+    def _place(self, what: str, **given: float | None) -> None:
+        """Put something between or beside the fingers; None takes it away."""
         gripper = self._robot.controller.arm.gripper
-        if not hasattr(gripper, "object_width_m"):
+        if not hasattr(gripper, what):
             raise RequestError("objects of the physics arm come from its scene: use set_scene")
-        gripper.object_width_m = None if width_m is None else _number("width_m", width_m, 0.0, 1.0)
+        ((name, value),) = given.items()
+        setattr(gripper, what, None if value is None else _number(name, value, 0.0, 1.0))
 
 
 def _refusal(error: Exception) -> dict[str, Any]:
