@@ -4,10 +4,19 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from equi_rl.results.robot_experiments import HARD_TASKS, SEEDS, reward_runs
+import pytest
+
+from equi_rl.results.robot_experiments import (
+    COMPARED_SEEDS,
+    HARD_TASKS,
+    SEEDS,
+    NamedRun,
+    comparison,
+    reward_runs,
+)
 from equi_rl.training.config import Preset
 from equi_rl.training.presets import robot_run
 
@@ -49,14 +58,19 @@ def test_a_claim_without_its_control_would_be_found() -> None:
     control = {**claim, "overrides": "asymmetric reward scale 0"}
     missing = ("reward", "block_pushing", "0", "imitation alone")
     assert missing_controls([claim, control]) == {missing}
-    deployed = {**claim, "preset": "deploy"}
-    assert {preset for preset, *_ in missing_controls([claim, control, deployed])} == LEARNING
+    others = [{**claim, "preset": preset} for preset in ("brief", "deploy")]
+    assert {preset for preset, *_ in missing_controls([claim, control, *others])} == LEARNING
 
 
-def test_the_sweep_trains_every_control_with_the_claims_own_seeds() -> None:
-    names = {name for name, _ in reward_runs()}
+@pytest.mark.parametrize(
+    ("sweep", "seeds"), [(reward_runs, SEEDS), (comparison, COMPARED_SEEDS["equi-rsac"])]
+)
+def test_sweeps_train_every_control_with_the_claims_own_seeds(
+    sweep: Callable[[], list[NamedRun]], seeds: tuple[int, ...]
+) -> None:
+    names = {name for name, _ in sweep()}
     for task in HARD_TASKS:
-        for seed in SEEDS:
+        for seed in seeds:
             for variant in ("as_it_is", "zero_reward", "own_successes"):
                 assert f"{task}/equi-rsac/{variant}/seed-{seed}" in names
 

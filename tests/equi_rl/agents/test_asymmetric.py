@@ -202,6 +202,15 @@ def test_the_learning_rate_rises_and_falls_over_the_planned_updates():
     assert rates[3:] == pytest.approx([1e-4, 1e-4])
 
 
+def test_the_critic_makes_more_steps_while_it_learns_alone():
+    update = an_update(actor_frozen_updates=2, frozen_critic_steps=5, critic_steps=1)
+    planned = []
+    for number in range(4):
+        update.updates = number
+        planned.append(update.critic_steps)
+    assert planned == [5, 5, 1, 1]
+
+
 # What does not fit ------------------------------------------------------------------------------
 
 

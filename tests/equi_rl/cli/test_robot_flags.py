@@ -107,7 +107,7 @@ def test_every_ablation_changes_the_run(ablation):
 
 @pytest.mark.parametrize(
     ("sweep", "count"),
-    [(reward_runs, 16), (learning_rates, 9), (comparison, 36), (ablations, 36)],
+    [(reward_runs, 16), (learning_rates, 9), (comparison, 48), (ablations, 22)],
 )
 def test_every_run_of_a_sweep_is_accepted_and_has_a_name_of_its_own(sweep, count):
     runs = sweep()
@@ -135,7 +135,7 @@ def test_the_help_shows_the_meaning_and_the_presets_default_of_every_setting(cap
     [
         (("--task", "juggling"), ("task is 'juggling'", "block_pushing")),
         (("--agent", "ppo"), ("agent is 'ppo'", "equi-rsac")),
-        (("--preset", "slow"), ("preset is 'slow'", "paper, reward, deploy, ship")),
+        (("--preset", "slow"), ("preset is 'slow'", "paper, reward, brief, deploy, ship")),
         (("--seed", "400"), ("seed is 400", "between 0 and 399")),
         (("--batch-episodes", "0"), ("batch_episodes is 0", "at least 1")),
         (("--group", "C5"), ("network.group = 'C5'", "C4, C8")),

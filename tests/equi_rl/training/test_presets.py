@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import pytest
@@ -150,3 +151,21 @@ def test_deployed_policies_learn_from_reward_as_compared_ones_do_in_a_harder_wor
     assert not robot_run("block_pushing", "ship").learns_from_values
     plain = robot_run("block_pushing", "deploy", agent="rsac")
     assert plain.critic_state_frame is StateFrame.BASE
+
+
+def test_a_brief_run_gives_its_critic_as_many_steps_alone_on_fewer_environment_steps():
+    brief, whole = (robot_run("block_pushing", name).asymmetric for name in ("brief", "reward"))
+    steps = [s.actor_frozen_updates * s.frozen_critic_steps for s in (brief, whole)]
+    assert steps == [1200, 1200]
+    assert brief.actor_frozen_updates == 100
+    assert dataclasses.replace(brief, actor_frozen_updates=600, frozen_critic_steps=2) == whole
+
+
+@pytest.mark.parametrize("preset", [Preset.REWARD, Preset.BRIEF, Preset.DEPLOY])
+def test_each_kind_of_image_encoder_imitates_at_its_own_learning_rate(preset):
+    rates = {
+        agent: robot_run("block_picking", preset, agent).imitation.learning_rate for agent in AGENTS
+    }
+    equivariant = {"equi-rsac", "equi-cnn-rsac", "equi-actor-rsac"}
+    assert {agent for agent, rate in rates.items() if rate == 6e-3} == equivariant
+    assert {rate for agent, rate in rates.items() if agent not in equivariant} == {2e-3}

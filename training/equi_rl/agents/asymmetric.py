@@ -90,6 +90,12 @@ class AsymmetricUpdate:
         frozen = self.updates < self.settings.actor_frozen_updates
         return frozen and self.settings.teacher is Teacher.VALUES
 
+    @property
+    def critic_steps(self) -> int:
+        """Steps of the critic in this update."""
+        settings = self.settings
+        return settings.frozen_critic_steps if self.actor_is_frozen else settings.critic_steps
+
     def improve_actor(
         self, batch: EpisodeBatch, *, diagnose: bool = False
     ) -> tuple[Tensor, dict[str, float]]:

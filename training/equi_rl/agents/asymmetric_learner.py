@@ -79,7 +79,7 @@ class AsymmetricLearner(Learner):
         update, states = self._update, self._required_states()
         metrics = {}
         if update.settings.teacher is Teacher.VALUES:
-            for _ in range(update.settings.critic_steps):
+            for _ in range(update.critic_steps):
                 metrics = update.improve_critic(self._critic_batch(states))
         if not update.actor_is_frozen:
             actions, more = update.improve_actor(batch.episodes, diagnose=diagnose)

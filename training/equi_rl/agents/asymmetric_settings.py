@@ -46,6 +46,8 @@ class AsymmetricSettings:
     """Adam's learning rate of the critic."""
     critic_steps: int = 2
     """Steps of the critic per update, each on a batch of its own."""
+    frozen_critic_steps: int = 2
+    """The same while the actor is frozen. More let the critic mature on fewer environment steps."""
     critic_batch_episodes: int = 32
     """Whole episodes in a batch of the critic."""
     critic_demonstrations_per_batch: int = 4
@@ -82,7 +84,13 @@ class AsymmetricSettings:
                 "asymmetric.policy_ema is 0.0; it must be above 0, or the acting policy never"
                 " changes"
             )
-        least = {"heads": 2, "width": 1, "critic_steps": 1, "critic_batch_episodes": 1}
+        least = {
+            "heads": 2,
+            "width": 1,
+            "critic_steps": 1,
+            "frozen_critic_steps": 1,
+            "critic_batch_episodes": 1,
+        }
         for name in (
             "reward_scale",
             "actor_frozen_updates",

@@ -77,9 +77,7 @@ class ImitationUpdate:
         # Gathered once: escnn's modules compare their bases whenever one walks through them, which
         # would cost a fifth of an update.
         self._parameters = list(actor.parameters())
-        self.optimiser = torch.optim.Adam(
-            self._parameters, lr=settings.learning_rate, foreach=True
-        )
+        self.optimiser = torch.optim.Adam(self._parameters, lr=settings.learning_rate, foreach=True)
 
     def step(self, batch: LabelledBatch) -> dict[str, float]:
         """One update; returns the loss and the learning rate."""

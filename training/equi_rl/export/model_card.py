@@ -40,6 +40,7 @@ _PRESETS = {
     " that learn from reward and 80 demonstrations",
     "paper": "80 demonstrations, 20 random episodes, recurrent SAC",
     "reward": f"80 demonstrations: first imitation, then {_FROM_REWARD}",
+    "brief": f"80 demonstrations: first imitation, then, in few steps, {_FROM_REWARD}",
     "deploy": "300 demonstrations of an expert that chooses by what can be seen: first imitation,"
     f" then {_FROM_REWARD}. Every second scene had random size, mass, friction, calibration error,"
     " latency and depth noise; the arm was stiff and stopped at contact",

@@ -34,7 +34,10 @@ AGENT_NAMES = {
     AGENT: "SLAC",
 }
 """Names in figures, in the order in which agents are listed."""
-PRESET_NAMES = {"reward": "reward (asymmetric critic)"}
+PRESET_NAMES = {
+    "reward": "reward (asymmetric critic)",
+    "brief": "brief (reward, asymmetric critic)",
+}
 """Presets that figures and tables name otherwise than the command line."""
 _ELSEWHERE = (
     *("task", "agent", "preset", "seed", "rounds", "environment_steps"),

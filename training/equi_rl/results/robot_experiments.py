@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from equi_rl.envs import SHIPPED_TASKS
+from equi_rl.training.config import Preset
 
 SEEDS = (0, 1)
 COMPARED_SEEDS: Mapping[str, tuple[int, ...]] = {
@@ -20,11 +21,6 @@ COMPARED_SEEDS: Mapping[str, tuple[int, ...]] = {
     "drq-shift-rsac": (0,),
 }
 """Agents that are compared, and the seeds of each."""
-COMPARED_STEPS = 20_000
-"""Environment steps of a run that is compared: half of the preset's, as there are many."""
-COMPARED_EVALUATIONS = ("--evaluation-episodes", "100", "--evaluation-share", "1.25")
-"""Five evaluations, the first of imitation alone. More than a run needs, but curves need them."""
-
 SEARCHED_AGENTS = ("equi-rsac", "equi-cnn-rsac", "rsac")
 """One of each kind of network; RAD and DrQ have that of `rsac`."""
 SEARCHED_TASK, SEARCHED_RATES = "block_picking", ("6e-3", "2e-3", "6e-4")
@@ -49,9 +45,9 @@ REWARD_CONTROLS: Mapping[str, tuple[str, ...]] = {
 """The preset `reward` without what it claims: no critic, or a critic that sees no reward."""
 HARD_TASKS = ("block_pushing", "drawer_opening")
 """Where imitation alone leaves room, so that controls and ablations say something."""
+ABLATED_ON_BOTH = ("equivariant_actor_only", "equivariant_critic_only")
+"""Ablations on both of them, as in the paper's text; the others on the first one alone."""
 
-
-_COMPARED = ("--environment-steps", str(COMPARED_STEPS), *COMPARED_EVALUATIONS)
 
 NamedRun = tuple[str, tuple[str, ...]]
 """Name of a run below its sweep's folder, and the arguments of ``equi-train`` that make it."""
@@ -86,28 +82,46 @@ def learning_rates() -> list[NamedRun]:
 def comparison() -> list[NamedRun]:
     """Every agent on every task with the paper's 80 demonstrations; imitation comes first in each.
 
-    A shorter run is another run, not the beginning of a longer one: its learning rate falls sooner.
+    Where imitation leaves room, with the controls of the first agent. A brief run is not the
+    beginning of a longer one: its learning rate falls sooner.
     """
     return [
-        _run(task, agent, seed, "as_it_is", _COMPARED)
+        run
         for seed in sorted({seed for seeds in COMPARED_SEEDS.values() for seed in seeds})
         for task in SHIPPED_TASKS
-        for agent, seeds in COMPARED_SEEDS.items()
-        if seed in seeds
+        for run in (
+            *(
+                _run(task, agent, seed, "as_it_is", (), Preset.BRIEF)
+                for agent, seeds in COMPARED_SEEDS.items()
+                if seed in seeds
+            ),
+            *(
+                _run(task, "equi-rsac", seed, name, changes, Preset.BRIEF)
+                for name, changes in REWARD_CONTROLS.items()
+                if task in HARD_TASKS
+            ),
+        )
     ]
 
 
 def ablations() -> list[NamedRun]:
     """One thing changed at a time, on the tasks that the paper discusses."""
     return [
-        _run(task, "equi-rsac", seed, name, (*changes, *_COMPARED))
+        _run(task, "equi-rsac", seed, name, changes, Preset.BRIEF)
         for seed in SEEDS
-        for task in HARD_TASKS
         for name, changes in ABLATIONS.items()
+        for task in (HARD_TASKS if name in ABLATED_ON_BOTH else HARD_TASKS[:1])
     ]
 
 
-def _run(task: str, agent: str, seed: int, variant: str, changes: tuple[str, ...]) -> NamedRun:
+def _run(
+    task: str,
+    agent: str,
+    seed: int,
+    variant: str,
+    changes: tuple[str, ...],
+    preset: Preset = Preset.REWARD,
+) -> NamedRun:
     chosen = () if "--agent" in changes else ("--agent", agent)
-    command = ("robot", "--preset", "reward", "--task", task, *chosen, "--seed", str(seed))
+    command = ("robot", "--preset", preset.value, "--task", task, *chosen, "--seed", str(seed))
     return f"{task}/{agent}/{variant}/seed-{seed}", (*command, *changes)

@@ -104,7 +104,7 @@ def _draw_agents(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) ->
     for axis, (task, curves) in zip(axes, sorted(tasks.items()), strict=True):
         for curve in curves:
             _plot(axis, curve, _COLOURS.get(curve.agent, "#444444"), curve.label)
-        if preset == Preset.REWARD.value:
+        if preset in (Preset.REWARD.value, Preset.BRIEF.value):
             _draw_control(axis, curves)
         name = PRESET_NAMES.get(preset, preset)
         axis.set_title(f"{task.replace('_', ' ')}, preset {name}", fontsize=10)

@@ -33,8 +33,13 @@ class Preset(str, Enum):
 
     PAPER = "paper"
     REWARD = "reward"
+    BRIEF = "brief"
     DEPLOY = "deploy"
     SHIP = "ship"
+
+
+LEARN_FROM_VALUES = (Preset.REWARD, Preset.BRIEF, Preset.DEPLOY)
+"""Presets in which a critic that sees the simulator's state improves the policy."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,9 @@ class RobotRun:
     """block_picking, block_pulling, block_pushing, drawer_opening, or a task of your own."""
     preset: Preset = Preset.REWARD
     """Where the other defaults come from. paper: the published recipe. reward: imitation, then
-    improvement by reward with a critic that sees the simulator's state. deploy: the same, with more
-    demonstrations, on varied scenes and a stiff arm. ship: DAgger."""
+    improvement by reward with a critic that sees the simulator's state. brief: the same in fewer
+    steps, to compare agents. deploy: the same with more demonstrations, on varied scenes and a
+    stiff arm. ship: DAgger."""
     agent: str = "equi-rsac"
     """equi-rsac, rsac, equi-actor-rsac, equi-critic-rsac, equi-cnn-rsac, rad-crop-rsac or
     drq-shift-rsac."""
@@ -295,7 +301,7 @@ class RobotRun:
     @property
     def learns_from_values(self) -> bool:
         """Whether a critic that sees the simulator's state improves the policy."""
-        return self.preset in (Preset.REWARD, Preset.DEPLOY)
+        return self.preset in LEARN_FROM_VALUES
 
     @property
     def critic_state_frame(self) -> StateFrame:

@@ -26,9 +26,9 @@ class DreamerRun:
     """Displacement of the information region from the centre [cells]."""
     seed: int = 0
     """Of networks, worlds and batches."""
-    steps: int = 100_000
+    steps: int = 30_000
     """Environment steps."""
-    report_every: int = 5_000
+    report_every: int = 2_000
     """Environment steps of training episodes whose successes make one point of the curve."""
     replay_ratio: float = 1 / 32
     """Updates per environment step. The authors' 1 is more than a CPU can carry."""
@@ -36,7 +36,7 @@ class DreamerRun:
     """Units of every dense layer and of the recurrent state; about a million parameters."""
     categoricals: int = 16
     """Categorical variables of the latent state, and classes of each."""
-    batch_size: int = 16
+    batch_size: int = 8
     """Sequences in a batch."""
     sequence_steps: int = 50
     """Their length; an episode has at most 50 steps."""
