@@ -157,6 +157,6 @@ GRID = Search(
     seeds=(400, 401, 402, 403),
     own_best={"equi-ra2c": 9, "ra2c": 4},
     final_sizes=(MAIN_2D_SIZE, OTHER_2D_SIZE),
-    final_seeds=tuple(range(500, 504)),
+    final_seeds=tuple(range(500, 508)),
     final_steps=2_000_000,
 )
