@@ -40,7 +40,10 @@ def test_the_published_sweep_has_every_case_once_with_four_seeds_or_more():
     on_the_line = [run for run in runs if run.domain == "carflag-1d" and run.offset == 0]
     seeds = {(run.size, run.agent == "dpfrl"): len(run.seeds) for run in on_the_line}
     assert seeds == {(50, False): 16, (40, False): 16, (50, True): 4}
-    assert {len(run.seeds) for run in runs if run not in on_the_line} == {4}
+    seeds_of = {(run.size, run.offset, run.agent == "dpfrl"): len(run.seeds) for run in runs}
+    assert seeds_of[9, 0, False] == 8
+    assert seeds_of[9, 0, True] == seeds_of[11, 0, False] == 4
+    assert {len(run.seeds) for run in runs if run.offset} == {4}
     offsets = {(run.domain, run.offset): run.steps for run in runs if run.offset}
     assert offsets[("carflag-1d", -10)] == 1_000_000
     assert offsets[("carflag-2d", 2)] == 2_000_000

@@ -5,9 +5,9 @@
     equi-sweep grid-settings --folder runs/grid --workers 2
 
 Every setting is drawn at random around the tuned one and given to both agents, with seeds that no
-published curve uses. Then each agent runs with its own best, found with equal effort, and with new
-seeds: a setting that was found with one of them alone would favour it. On the line, both also run
-with the defaults that are common in A2C implementations, and which the paper says it kept.
+published curve uses: a setting that was found with one of them alone would favour it. The curves
+(`carflag_experiments`) then show each agent with its own best. On the line, both also run with the
+defaults that are common in A2C implementations, and which the paper says it kept.
 `carflag_search_report` writes the tables.
 """
 
@@ -21,15 +21,11 @@ import numpy as np
 
 from equi_rl.carflag.a2c import A2CConfig
 from equi_rl.carflag.run import TUNED_A2C, Agent, CarFlagRun, Domain
-from equi_rl.results.carflag_experiments import (
-    MAIN_1D_SIZE,
-    MAIN_2D_SIZE,
-    OTHER_1D_SIZE,
-    OTHER_2D_SIZE,
-)
 
+MAIN_1D_SIZE, OTHER_1D_SIZE = 50, 40
+MAIN_2D_SIZE, OTHER_2D_SIZE = 9, 11
 AGENTS: tuple[Agent, ...] = ("equi-ra2c", "ra2c")
-FINALS_FOLDER, COMMON_FOLDER = "own-best", "common-defaults"
+COMMON_FOLDER = "common-defaults"
 COMMON_DEFAULTS = A2CConfig(rollout_steps=5, learning_rate=7e-4)
 _EVALUATIONS = 40
 
@@ -60,9 +56,6 @@ class Search:
     own_best: Mapping[str, int]
     """Number of the setting with which an agent needs the fewest steps, all worlds together. Where
     none of an agent's settings gets there, the one with the highest success at the end."""
-    final_sizes: tuple[int, ...]
-    final_seeds: tuple[int, ...]
-    final_steps: int
     common_seeds: tuple[int, ...] = ()
     common_steps: int = 0
     settings_count: int = 16
@@ -90,18 +83,12 @@ class Search:
         return [tuned, *drawn]
 
     def sweep(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Names and ``equi-train`` arguments of all runs: the search, then each agent's best."""
+        """Names and ``equi-train`` arguments of all runs: the search, then the common defaults."""
         settings = self.settings()
         search = [
             self._run(search_folder(number), agent, size, self.seeds, a2c, self.steps)
             for number, a2c in enumerate(settings)
             for size in self.sizes
-            for agent in AGENTS
-        ]
-        best = {agent: settings[self.own_best[agent]] for agent in AGENTS}
-        finals = [
-            self._run(FINALS_FOLDER, agent, size, self.final_seeds, best[agent], self.final_steps)
-            for size in self.final_sizes
             for agent in AGENTS
         ]
         common = [
@@ -112,7 +99,13 @@ class Search:
             for agent in AGENTS
             if self.common_seeds
         ]
-        return search + finals + common
+        return search + common
+
+    def best_of(self, agent: Agent) -> A2CConfig:
+        """What the search found for an agent; the tuned setting for one that was not searched."""
+        return (
+            self.settings()[self.own_best[agent]] if agent in self.own_best else self.settings()[0]
+        )
 
     def _run(
         self,
@@ -141,9 +134,6 @@ LINE = Search(
     steps=320_000,
     seeds=(200, 201, 202, 203),
     own_best={"equi-ra2c": 15, "ra2c": 9},
-    final_sizes=(MAIN_1D_SIZE, OTHER_1D_SIZE),
-    final_seeds=tuple(range(300, 316)),
-    final_steps=320_000,
     common_seeds=tuple(range(320, 328)),
     common_steps=2_000_000,
 )
@@ -156,7 +146,4 @@ GRID = Search(
     steps=800_000,
     seeds=(400, 401, 402, 403),
     own_best={"equi-ra2c": 9, "ra2c": 4},
-    final_sizes=(MAIN_2D_SIZE, OTHER_2D_SIZE),
-    final_seeds=tuple(range(500, 508)),
-    final_steps=2_000_000,
 )

@@ -4,8 +4,7 @@
     python -m equi_rl.results.carflag_search_report --runs runs/line --out docs
     python -m equi_rl.results.carflag_search_report --domain carflag-2d --runs runs/grid --out docs
 
-The table says, for each setting, how many steps either agent needs, and what each agent reaches
-with its own best.
+The table says, for each setting, how many steps either agent needs.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from equi_rl.results.carflag_search import (
     AGENTS,
     COMMON_DEFAULTS,
     COMMON_FOLDER,
-    FINALS_FOLDER,
     GRID,
     LINE,
     Search,
@@ -209,13 +207,7 @@ def report(search: Search, runs: Path) -> str:
             f"the best settings are {best}, but own_best is {dict(search.own_best)}; change it and"
             " run the sweep again"
         )
-    lines = table(search, outcomes) + arrivals(
-        search,
-        search.final_sizes,
-        f"Each agent with its own best setting and {len(search.final_seeds)} new seeds; median"
-        " steps to a success, in brackets how many seeds got there:",
-        _finished(runs / FINALS_FOLDER),
-    )
+    lines = table(search, outcomes)
     if search.common_seeds:
         lines += arrivals(
             search,
