@@ -169,6 +169,30 @@ def test_the_policy_goes_where_the_critic_sees_value(monkeypatch):
     assert after < 0.5 * before
 
 
+def nearness_to(batch: EpisodeBatch, weight: float, updates_before: int) -> float:
+    """How far the policy stays from the demonstrated height, where values want the opposite."""
+    update = an_update(actor_learning_rate=1e-2, demonstration_weight=weight)
+    update.critic.forward = lambda states, actions: -(actions[..., 3] + 0.4).square()[None]
+    for _ in range(80):
+        update.updates = updates_before
+        update.improve_actor(batch)
+    shown = batch.is_demonstration
+    return float((update._decide(batch).mean.detach()[shown][:, 3] - 0.4).abs().mean())
+
+
+def test_a_demonstration_loss_holds_the_policy_near_what_was_shown_until_the_run_ends():
+    batch = a_batch()
+    shown = batch.layout.step_episode < 2
+    label = torch.tensor([0.0, 0.3, 0.0, 0.4, 0.0])
+    actions = torch.where(shown[:, None], label, -label)
+    batch = dataclasses.replace(batch, requested_actions=actions, is_demonstration=shown)
+    without = nearness_to(batch, weight=0.0, updates_before=0)
+    held = nearness_to(batch, weight=8.0, updates_before=0)
+    at_the_end = nearness_to(batch, weight=8.0, updates_before=100)
+    assert held < 0.5 * without
+    assert at_the_end == pytest.approx(nearness_to(batch, weight=0.0, updates_before=100))
+
+
 def test_the_control_imitates_successes_only_and_has_no_critic():
     update = an_update(teacher=Teacher.SUCCESSES, actor_learning_rate=1e-2)
     batch = a_batch()

@@ -8,6 +8,7 @@ a_t, values Q_i(s, a) with a target network Q' that is averaged towards them.
     V'(s)  = min over a random pair of heads of Q'_i(s, mean(h) + noise)
     critic = sum_i mean_t (Q_i(s_t, a_t) - y_t)^2
     actor  = mean_t | squash(mean(h_t)) - goal_t |^2
+             + c_d * (the same distance to a_t, mean over the demonstrations)
 
 goal_t is the mean of candidate actions near the policy's own, weighted by their values
 (`sampled_improvement`). A policy that cannot know what the critic knows is led to the average over
@@ -211,24 +212,38 @@ class AsymmetricUpdate:
             return self.critic(states, rotate_horizontally(actions, -frame_rad)).mean(dim=0)
 
         given = (batch.requested_actions,)
-        return self.sampled.loss(decided.mean, decided.log_std, given, value_of)
+        loss, metrics = self.sampled.loss(decided.mean, decided.log_std, given, value_of)
+        weight = self.settings.demonstration_weight * (1.0 - self._progress)
+        if weight and batch.is_demonstration is not None:
+            distance = _distance_to_played(batch, decided, batch.is_demonstration)
+            metrics["demonstration_loss"] = float(distance.detach())
+            loss = loss + weight * distance
+        return loss, metrics
 
     def _loss_of_successes(self, batch: EpisodeBatch, decided: _Decisions) -> Tensor:
-        won = succeeded_steps(batch)
         spread = (decided.log_std - self.settings.sampled.log_std).square().mean()
-        if not won.any():  # the mean of nothing is NaN
-            return SPREAD_WEIGHT * spread
-        labels = batch.requested_actions[won].clamp(-_LABEL_REACH, _LABEL_REACH)
-        distance = (decided.mean[won] - labels).square().sum(dim=1).mean()
-        return distance + SPREAD_WEIGHT * spread
+        won = succeeded_steps(batch)
+        return _distance_to_played(batch, decided, won) + SPREAD_WEIGHT * spread
 
     def _learning_rate(self) -> float:
         settings = self.settings
         warmup = min(1.0, (self.updates + 1) / max(1, settings.learning_rate_warmup_updates))
-        progress = min(1.0, self.updates / max(1, self.planned_updates))
         floor = settings.final_learning_rate_share
-        cosine = floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * progress))
+        cosine = floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * self._progress))
         return settings.actor_learning_rate * warmup * cosine
+
+    @property
+    def _progress(self) -> float:
+        """Share of the run that has been made, 0 to 1."""
+        return min(1.0, self.updates / max(1, self.planned_updates))
+
+
+def _distance_to_played(batch: EpisodeBatch, decided: _Decisions, chosen: Tensor) -> Tensor:
+    """Mean squared distance of the policy's mean from what was played in the chosen steps (D,)."""
+    if not chosen.any():  # the mean of nothing is NaN
+        return decided.mean.new_zeros(())
+    labels = batch.requested_actions[chosen].clamp(-_LABEL_REACH, _LABEL_REACH)
+    return (decided.mean[chosen] - labels).square().sum(dim=1).mean()
 
 
 def required_states(batch: EpisodeBatch) -> tuple[Tensor, Tensor]:

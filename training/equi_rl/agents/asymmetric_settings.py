@@ -66,6 +66,9 @@ class AsymmetricSettings:
     """Largest norm of the actor's gradient."""
     actor_frozen_updates: int = 600
     """Number of updates in which only the critic learns."""
+    demonstration_weight: float = 0.0
+    """Weight of an imitation loss on the demonstrations of a batch, beside the improvement by
+    values. It falls on a line to 0 at the end of the run: a young critic misleads."""
     policy_ema: float = 0.005
     """Share of the trained actor's weights that enters the acting policy per update."""
     sampled: SampledImprovementSettings = dataclasses.field(
@@ -94,6 +97,7 @@ class AsymmetricSettings:
         for name in (
             "reward_scale",
             "actor_frozen_updates",
+            "demonstration_weight",
             "critic_demonstrations_per_batch",
             "critic_recent_per_batch",
             *least,

@@ -48,6 +48,7 @@ METRICS = (
     "improvement_temperature",
     "improvement_kl",
     "improvement_gain",
+    "demonstration_loss",
 )
 """Scalars of TensorBoard and further columns of `progress.csv`."""
 
