@@ -158,7 +158,7 @@ def test_a_brief_run_gives_its_critic_as_many_steps_alone_on_fewer_environment_s
     steps = [s.actor_frozen_updates * s.frozen_critic_steps for s in (brief, whole)]
     assert steps == [1200, 1200]
     assert brief.actor_frozen_updates == 100
-    assert dataclasses.replace(brief, actor_frozen_updates=600, frozen_critic_steps=2) == whole
+    assert brief.demonstration_weight > 0.0 == whole.demonstration_weight  # a young critic misleads
 
 
 @pytest.mark.parametrize("preset", [Preset.REWARD, Preset.BRIEF, Preset.DEPLOY])
