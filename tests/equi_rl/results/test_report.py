@@ -20,7 +20,7 @@ from equi_rl.results.carflag_curves import (
     write_costs,
     write_csv,
 )
-from equi_rl.results.carflag_report import write_carflag_report
+from equi_rl.results.carflag_report import lengths_differ_much, write_carflag_report
 from equi_rl.results.tables import CurvesError
 
 STEPS = np.arange(1, 11) * 1000
@@ -135,7 +135,21 @@ def test_new_runs_take_their_place_among_those_of_an_earlier_report(tmp_path):
     costs = {cost.kind: cost for cost in read_costs(tmp_path / "out" / "carflag_costs.csv")}
     assert costs[old.kind] == old
     assert costs["carflag-1d", 50, "ra2c"].steps == 200
+    assert costs["carflag-1d", 50, "ra2c"].parameters > 10_000
     assert "The 6 finished runs took" in (tmp_path / "out" / "carflag_results.md").read_text()
+
+
+def test_the_table_of_costs_says_how_large_a_network_is_and_how_long_one_run_takes(tmp_path):
+    cost = Cost("carflag-1d", 50, "ra2c", 4, 4_000_000, 900.0, cpu_s=120.0, parameters=17_347)
+    write_carflag_report(two_agents(), tmp_path, [cost])
+    table = (tmp_path / "carflag_results.md").read_text()
+    assert "| RA2C | 4 | 17,347 | 1,000,000 | 0.5 | 33,333 | 4,444 |" in table
+
+
+def test_curves_of_very_different_lengths_share_a_logarithmic_axis():
+    short = Curves(STEPS / 20, np.ones((1, 10)), (0,), 500)
+    assert lengths_differ_much([curves(rising_at(2)), short])
+    assert not lengths_differ_much([curves(rising_at(2)), curves(rising_at(3))])
 
 
 def test_a_report_needs_a_source(tmp_path):

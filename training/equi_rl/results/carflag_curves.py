@@ -103,6 +103,8 @@ class Cost:
     steps: int  # of all learners together
     wall_s: float
     cpu_s: float
+    parameters: int = 0
+    """Trained numbers of one learner; 0: not known."""
 
     @property
     def kind(self) -> tuple[str, int, str]:
@@ -126,6 +128,7 @@ def collect_costs(folder: Path) -> list[Cost]:
             steps=before.steps + learners * summary["steps"],
             wall_s=before.wall_s + summary["seconds"],
             cpu_s=before.cpu_s + summary["cpu_seconds"],
+            parameters=summary["parameters"],
         )
     return list(costs.values())
 
@@ -133,7 +136,10 @@ def collect_costs(folder: Path) -> list[Cost]:
 def write_costs(costs: Sequence[Cost], path: Path) -> None:
     """One row per kind of run."""
     rows = [
-        (*cost.kind, cost.learners, cost.steps, f"{cost.wall_s:.0f}", f"{cost.cpu_s:.0f}")
+        (
+            *(*cost.kind, cost.learners, cost.steps),
+            *(f"{cost.wall_s:.0f}", f"{cost.cpu_s:.0f}", cost.parameters),
+        )
         for cost in sorted(costs, key=lambda cost: cost.kind)
     ]
     write_table(path, [field.name for field in dataclasses.fields(Cost)], rows)
@@ -147,7 +153,8 @@ def read_costs(path: Path) -> list[Cost]:
     def cost(row: dict[str, str]) -> Cost:
         kind = (row["domain"], int(row["size"]), row["agent"])
         counts = (int(row["learners"]), int(row["steps"]))
-        return Cost(*kind, *counts, float(row["wall_s"]), float(row["cpu_s"]))
+        spent = (float(row["wall_s"]), float(row["cpu_s"]))
+        return Cost(*kind, *counts, *spent, int(row["parameters"]))
 
     return read_table(path, "costs", lambda rows: [cost(row) for row in rows])
 

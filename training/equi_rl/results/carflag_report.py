@@ -7,7 +7,7 @@ success; the published table of imperfect symmetry beside ours; what the runs co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -98,9 +98,18 @@ def _draw(curves: dict[Case, Curves], worlds: list[tuple[str, int, int]], path: 
             plot_success(axis, curve.steps / 1e6, curve.success, colour, name)
         axis.set_title(_world_name(world), fontsize=10)
         axis.set_xlabel("environment steps of one learner [million]", fontsize=8)
-        axis.set_xlim(left=0)
+        if lengths_differ_much(_cases(curves, world).values()):
+            axis.set_xscale("log")  # a world model sees a hundredth of the steps
+        else:
+            axis.set_xlim(left=0)
         axis.legend(fontsize=7, loc="best")
     save_figure(figure, path)
+
+
+def lengths_differ_much(curves: Iterable[Curves]) -> bool:
+    """Whether the shortest would be invisible beside the longest on a linear axis."""
+    lengths = [int(curve.steps[-1]) for curve in curves]
+    return max(lengths) > 10 * min(lengths)
 
 
 def _world_name(world: tuple[str, int, int]) -> str:
@@ -168,14 +177,19 @@ def _cost_table(costs: Sequence[Cost]) -> list[str]:
         "",
         "### Cost",
         "",
-        "| world | agent | runs | steps/s of a processor core | steps/s of wall time |",
-        "|---|---|---|---|---|",
+        "| world | agent | runs | parameters | steps of a run | processor minutes of a run |"
+        " steps/s of a processor core | steps/s of wall time |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for cost in sorted(costs, key=lambda cost: cost.kind):
         world, agent = _world_name((cost.domain, cost.size, 0)), AGENT_NAMES[cost.agent]
         # Times are kept to a tenth of a second; a run of a test may take less.
         cpu, wall = (cost.steps / max(seconds, 0.1) for seconds in (cost.cpu_s, cost.wall_s))
-        lines.append(f"| {world} | {agent} | {cost.learners} | {cpu:,.0f} | {wall:,.0f} |")
+        each = f"{cost.steps / cost.learners:,.0f} | {cost.cpu_s / 60 / cost.learners:.1f}"
+        size = f"{cost.parameters:,}" if cost.parameters else "not recorded"
+        lines.append(
+            f"| {world} | {agent} | {cost.learners} | {size} | {each} | {cpu:,.0f} | {wall:,.0f} |"
+        )
     steps, runs = sum(c.steps for c in costs), sum(c.learners for c in costs)
     cpu_min, wall_min = (sum(getattr(c, n) for c in costs) / 60 for n in ("cpu_s", "wall_s"))
     return [
