@@ -10,6 +10,7 @@ import pytest
 
 from equi_rl.cli.report import main
 from equi_rl.results.robot_curves import collect_robot_runs, read_robot_runs, robot_curves
+from equi_rl.results.robot_report import CONTROLS, write_robot_report
 from equi_rl.training.presets import robot_run
 
 HEADER = "rounds,updates,environment_steps,seconds,successes,episodes,mean_length"
@@ -121,3 +122,20 @@ def test_a_variant_is_shown_beside_the_same_seeds_of_its_agent(tmp_path):
     np.testing.assert_allclose(curve.of_seeds((1,)).success, [[0.8]])
     assert curve.of_seeds((1,)).seeds == (1,)
     assert curve.of_seeds((7,)) is curve
+
+
+def test_controls_are_drawn_with_the_agents_and_not_as_variants(tmp_path):
+    rows = [(100, 2), (200, 6)]
+    write_run(tmp_path / "runs" / "a", rows, preset="brief")
+    write_run(tmp_path / "runs" / "b", rows, preset="brief", asymmetric={"reward_scale": 0.0})
+    write_run(tmp_path / "runs" / "c", rows, preset="brief", asymmetric={"teacher": "successes"})
+    curves = robot_curves(collect_robot_runs(tmp_path / "runs"))["block_picking", "brief"]
+    assert {curve.overrides for curve in curves} == {"", *CONTROLS}
+    names = {
+        path.name for path in write_robot_report(collect_robot_runs(tmp_path / "runs"), tmp_path)
+    }
+    assert "robot_brief.png" in names
+    assert "robot_brief_variants.png" not in names
+    # without their agent there is nothing that they control
+    alone = [run for run in collect_robot_runs(tmp_path / "runs") if run.overrides]
+    assert "robot_brief_variants.png" in {p.name for p in write_robot_report(alone, tmp_path)}

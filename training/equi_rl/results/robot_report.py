@@ -2,12 +2,14 @@
 """Figures and a table of the runs on robot tasks.
 
 One panel per task and one figure per preset, one curve per agent: mean over seeds and one standard
-deviation. Presets are never drawn together: they do not use the same data. Runs with a setting
-that is not the preset's have a figure of their own: a small panel each, with its agent as it is.
+deviation. Presets are never drawn together: they do not use the same data. The controls of learning
+from reward are drawn with the agents; runs with another setting that is not the preset's have a
+figure of their own: a small panel each, with its agent as it is.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
@@ -39,6 +41,12 @@ _COLOURS = dict(
 _VARIANT_COLOUR = "#c8385a"
 _CONTROL_COLOUR = "#333333"
 _CONTROL = "imitation alone (Equi-RSAC)"
+CONTROLS = {
+    "asymmetric reward scale 0": ("reward set to zero (Equi-RSAC)", ":"),
+    "asymmetric teacher successes": ("own successes imitated (Equi-RSAC)", "-."),
+}
+"""Controls of every claim that reward teaches, by what differs from the preset: their name, and the
+style of their line in the figure of the agents."""
 _VARIANTS_PER_ROW = 5
 
 
@@ -53,10 +61,15 @@ def write_robot_report(runs: Sequence[EvaluatedRun], out: Path) -> list[Path]:
         chosen = {task: curves for (task, of), curves in panels.items() if of == preset}
         agents = {t: [c for c in curves if not c.overrides] for t, curves in chosen.items()}
         agents = {task: curves for task, curves in agents.items() if curves}
-        variants = [(t, c) for t, curves in chosen.items() for c in curves if c.overrides]
+        changed = [(t, c) for t, curves in chosen.items() for c in curves if c.overrides]
+        controls: dict[str, list[RobotCurve]] = defaultdict(list)
+        for task, curve in changed:
+            if agents and curve.overrides in CONTROLS:
+                controls[task].append(curve)
+        variants = [(t, c) for t, c in changed if not (agents and c.overrides in CONTROLS)]
         if agents:
             written.append(out / "images" / f"robot_{preset}.png")
-            _draw_agents(agents, preset, written[-1])
+            _draw_agents(agents, controls, preset, written[-1])
         if variants:
             written.append(out / "images" / f"robot_{preset}_variants.png")
             _draw_variants(variants, agents, written[-1])
@@ -98,24 +111,34 @@ def _at_equal_steps(curve: RobotCurve, common: float) -> str:
     return f"{equal.mean():.2f}{spread} ({common:,.0f})"
 
 
-def _draw_agents(tasks: dict[str, list[RobotCurve]], preset: str, path: Path) -> None:
-    """A panel per task with all agents."""
+def _draw_agents(
+    tasks: dict[str, list[RobotCurve]],
+    controls: dict[str, list[RobotCurve]],
+    preset: str,
+    path: Path,
+) -> None:
+    """A panel per task with all agents, and what they must be above."""
     figure, axes = success_figure(len(tasks), len(tasks), (3.6, 3.3))
     for axis, (task, curves) in zip(axes, sorted(tasks.items()), strict=True):
         for curve in curves:
             _plot(axis, curve, _COLOURS.get(curve.agent, "#444444"), curve.label)
         if preset in (Preset.REWARD.value, Preset.BRIEF.value):
-            _draw_control(axis, curves)
+            _draw_imitation(axis, curves)
+        for control in controls.get(task, []):
+            label, style = CONTROLS[control.overrides]
+            steps, mean = control.steps / 1e3, control.success.mean(axis=0)
+            axis.plot(steps, mean, color=_CONTROL_COLOUR, ls=style, lw=1.2, label=label)
         name = PRESET_NAMES.get(preset, preset)
         axis.set_title(f"{task.replace('_', ' ')}, preset {name}", fontsize=10)
     fullest = max(axes, key=lambda axis: len(axis.lines))
     handles, labels = fullest.get_legend_handles_labels()
-    names = [label if label == _CONTROL else label.rpartition(" (")[0] for label in labels]
-    figure.legend(handles, names, fontsize=8, loc="lower center", ncols=len(names), frameon=False)
-    save_figure(figure, path, bottom=0.07)
+    of_controls = {_CONTROL, *(label for label, _ in CONTROLS.values())}
+    names = [label if label in of_controls else label.rpartition(" (")[0] for label in labels]
+    figure.legend(handles, names, fontsize=8, loc="lower center", ncols=4, frameon=False)
+    save_figure(figure, path, bottom=0.05 + 0.05 * -(-len(names) // 4))
 
 
-def _draw_control(axis: Axes, curves: Sequence[RobotCurve]) -> None:
+def _draw_imitation(axis: Axes, curves: Sequence[RobotCurve]) -> None:
     """What the same demonstrations teach without reward: the first evaluation, with its interval.
 
     "Learned" is what lies above this line.
