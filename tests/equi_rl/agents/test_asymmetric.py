@@ -172,10 +172,15 @@ def test_the_policy_goes_where_the_critic_sees_value(monkeypatch):
 def nearness_to(batch: EpisodeBatch, weight: float, updates_before: int) -> float:
     """How far the policy stays from the demonstrated height, where values want the opposite."""
     update = an_update(actor_learning_rate=1e-2, demonstration_weight=weight)
-    update.critic.forward = lambda states, actions: -(actions[..., 3] + 0.4).square()[None]
-    for _ in range(80):
-        update.updates = updates_before
-        update.improve_actor(batch)
+
+    def far_from_what_was_shown(states, actions):
+        return -(actions[..., 3] + 0.4).square()[None]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(update.critic, "forward", far_from_what_was_shown)
+        for _ in range(80):
+            update.updates = updates_before
+            update.improve_actor(batch)
     shown = batch.is_demonstration
     return float((update._decide(batch).mean.detach()[shown][:, 3] - 0.4).abs().mean())
 
