@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 
 import pytest
+from rich.console import Console
 
 from equi_rl.carflag.run import CarFlagRun
 from equi_rl.cli import sweep
@@ -19,7 +21,7 @@ from equi_rl.results.carflag_experiments import carflag_sweep
 from equi_rl.sweep.executor import LocalExecutor
 from equi_rl.sweep.job import ATTEMPTS_FILE, Job
 from equi_rl.sweep.runner import Sweep
-from equi_rl.sweep.table import view, write_jobs
+from equi_rl.sweep.table import JobView, table, view, write_jobs
 from equi_rl.training.run_folder import RunFolder
 
 
@@ -165,6 +167,14 @@ def test_a_job_that_was_ended_before_it_had_written_anything_has_stopped(tmp_pat
     attempts.parent.mkdir(parents=True)
     attempts.write_text(json.dumps({"machine": "node", "pid": 1}) + "\n")
     assert view(job, tmp_path).state == "stopped"
+
+
+def test_a_long_name_of_a_job_is_whole_on_a_narrow_screen():
+    name = "block_pushing/equi-cnn-rsac/own_successes/seed-0"
+    screen = Console(width=80, record=True, file=io.StringIO())
+    screen.print(table([JobView(name, "finished", "machine", 1, 1.0, 26.0, 0.86)], "a sweep"))
+    lines = [line.split("│") for line in screen.export_text().splitlines() if "│" in line]
+    assert "".join(cells[1].strip() for cells in lines) == name
 
 
 def test_status_of_a_folder_without_a_sweep_says_so(tmp_path, capsys):

@@ -77,8 +77,10 @@ def view(job: Job, folder: Path) -> JobView:
 def table(views: Sequence[JobView], title: str) -> Table:
     """All jobs."""
     made = Table(title=title)
-    for column in ("job", "state", "machine", "starts", "done", "steps/s", "success"):
-        made.add_column(column, justify="left" if column in ("job", "state") else "right")
+    made.add_column("job", overflow="fold")  # a name that is cut off on a narrow screen is no name
+    made.add_column("state")
+    for column in ("machine", "starts", "done", "steps/s", "success"):
+        made.add_column(column, justify="right")
     for row in views:
         made.add_row(*row.cells())
     return made
