@@ -23,10 +23,9 @@ def test_a_run_ends_with_its_rounds_or_its_environment_steps_whichever_comes_fir
 
 @pytest.mark.parametrize("ratio", [0.2, 1.0, 2.5])
 def test_fractions_of_updates_are_carried_on(ratio):
-    run = robot_run("block_picking", "paper", updates_per_step=ratio)
     total, made = 0, 0
     for steps in np.random.default_rng(0).integers(1, 50, size=200):
-        made += updates_for(run, total, int(steps))
+        made += updates_for(ratio, total, int(steps))
         total += int(steps)
     assert made == pytest.approx(ratio * total, abs=1)
 

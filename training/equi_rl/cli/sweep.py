@@ -110,8 +110,8 @@ class SweepCommand:
     """status: show how far the sweep in the folder is. carflag: the paper's grid worlds.
     dreamer: DreamerV2 and V3 on two of them (needs `make baselines`). line-settings and
     grid-settings: both recurrent A2C agents with hyper-parameters drawn at random. On robot tasks:
-    reward, learning from reward and its controls; learning-rates of imitation for each kind of
-    network; comparison of agents; ablations."""
+    reward, learning from reward and its controls; learning-rates of imitation and of learning from
+    values, for each kind of network; comparison of agents; ablations."""
     folder: Path
     """Folder of all runs of the sweep; with --on ray or slurm on a disk that all machines share."""
     on: Literal["local", "ray", "slurm"] = "local"

@@ -25,6 +25,9 @@ SEARCHED_AGENTS = ("equi-rsac", "equi-cnn-rsac", "rsac")
 """One of each kind of network; RAD and DrQ have that of `rsac`."""
 SEARCHED_TASK, SEARCHED_RATES = "block_picking", ("6e-3", "2e-3", "6e-4")
 """Learning rates of imitation that each of them is given, and where."""
+ACTOR_RATE_AGENTS = ("equi-rsac", "rsac")
+ACTOR_RATE_TASK, ACTOR_RATES = "block_pushing", ("5e-4", "1e-3", "2e-3")
+"""The same for the actor's learning rate while it learns from values."""
 
 ABLATIONS: Mapping[str, tuple[str, ...]] = {
     "equivariant_actor_only": ("--agent", "equi-actor-rsac"),
@@ -67,9 +70,12 @@ def reward_runs() -> list[NamedRun]:
 
 
 def learning_rates() -> list[NamedRun]:
-    """The same learning rates of imitation for every kind of network: equal effort for all."""
+    """The same learning rates for every kind of network, equal effort for all.
+
+    First those of imitation, then those of learning from values.
+    """
     imitation_only = ("--rounds", "1", "--environment-steps", "0", "--evaluation-share", "None")
-    return [
+    imitation = [
         _run(
             *(SEARCHED_TASK, agent, 0, f"rate-{rate}"),
             ("--imitation.learning-rate", rate, *imitation_only, "--evaluation-episodes", "200"),
@@ -77,6 +83,16 @@ def learning_rates() -> list[NamedRun]:
         for rate in SEARCHED_RATES
         for agent in SEARCHED_AGENTS
     ]
+    values = [
+        _run(
+            *(ACTOR_RATE_TASK, agent, 0, f"actor-rate-{rate}"),
+            ("--asymmetric.actor-learning-rate", rate),
+            Preset.BRIEF,
+        )
+        for rate in ACTOR_RATES
+        for agent in ACTOR_RATE_AGENTS
+    ]
+    return imitation + values
 
 
 def comparison() -> list[NamedRun]:

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from equi_rl.training.metrics import COUNTS
 
 LATENT_METRICS = (
@@ -24,17 +21,3 @@ _SHARED_METRICS = (
 )
 METRICS = (*_SHARED_METRICS, *LATENT_METRICS)
 COLUMNS = (*COUNTS, *METRICS)
-_MISSING = "nan"
-
-
-def log_scalars(writer: Any, metrics: Mapping[str, float], environment_steps: int) -> None:
-    """Write metrics to TensorBoard."""
-    for name in METRICS:
-        if name in metrics:
-            writer.add_scalar(name, metrics[name], environment_steps)
-
-
-def progress_row(counts: Mapping[str, Any], metrics: Mapping[str, float]) -> dict[str, Any]:
-    """A row of `progress.csv`, every column of it; what is not known is `nan`."""
-    known = {**{name: f"{value:.6g}" for name, value in metrics.items()}, **counts}
-    return {name: known.get(name, _MISSING) for name in COLUMNS}

@@ -28,7 +28,7 @@ from equi_rl.experts import ExpertConfig
 from equi_rl.nets.weights_digest import weights_digest
 from equi_rl.slac.config import SlacRun
 from equi_rl.slac.learner import SlacLearner
-from equi_rl.slac.metrics import log_scalars, progress_row
+from equi_rl.slac.metrics import COLUMNS, METRICS
 from equi_rl.training.collector import (
     Collector,
     CollectorConfig,
@@ -39,7 +39,8 @@ from equi_rl.training.collector import (
 )
 from equi_rl.training.demonstration_cache import DemonstrationCache
 from equi_rl.training.malloc import keep_freed_memory
-from equi_rl.training.progress import Progress
+from equi_rl.training.metrics import log_scalars, progress_row
+from equi_rl.training.progress import Progress, success_of
 from equi_rl.training.run_folder import RunFolder
 
 LOGGER = logging.getLogger(__name__)
@@ -48,7 +49,6 @@ BUDGETS = ("environment_steps",)
 SAVE_EVERY_UPDATES = 500
 """Of the latent pretraining; afterwards a checkpoint comes with the rounds."""
 _SAVE_EVERY_ROUNDS = 25
-_RECENT_EPISODES = 100
 
 Report = Callable[[Progress, dict[str, float]], None]
 """Called after every demonstration, every update of the pretraining and every round."""
@@ -110,7 +110,7 @@ class SlacTrainer:
             metrics = self._updates(1)
             _tell(report, self.progress, metrics)
             if self.learner.updates % SAVE_EVERY_UPDATES == 0:
-                log_scalars(self._writer, metrics, self.progress.environment_steps)
+                self._log(metrics)
                 LOGGER.info("%d updates of the latent model: %s", self.learner.updates, metrics)
                 self.save()
         if not self.progress.evaluation_steps:  # an actor that has learnt nothing yet
@@ -127,7 +127,7 @@ class SlacTrainer:
                 self.save()
             elif self.progress.rounds % _SAVE_EVERY_ROUNDS == 0:
                 self.save()
-            log_scalars(self._writer, metrics, self.progress.environment_steps)
+            self._log(metrics)
             _tell(report, self.progress, metrics)
 
     def _fill_replay_buffer(self, collector: Collector, report: Report | None) -> None:
@@ -158,21 +158,9 @@ class SlacTrainer:
             )
         )
         metrics = self._updates(self.progress.owed_updates)
-        played = collector.fetch()
-        before = self.progress.environment_steps
-        for episode, outcome in played:
-            self.replay_buffer.add(episode)
-            self.progress.environment_steps += len(episode)
-            self.progress.recent.append(outcome.success)
-        del self.progress.recent[:-_RECENT_EPISODES]
-        self.progress.episodes += len(played)
-        self.progress.rounds += 1
-        ratio, now = self.run.updates_per_step, self.progress.environment_steps
-        self.progress.owed_updates = math.floor(ratio * now) - math.floor(ratio * before)
-        clipped = np.concatenate([episode.is_clipped for episode, _ in played])
-        metrics["training_success"] = float(np.mean(self.progress.recent))
-        metrics["clipped_requests"] = float(np.mean(clipped))
-        return metrics
+        return metrics | self.progress.add_round(
+            collector.fetch(), self.replay_buffer, self.run.updates_per_step
+        )
 
     def _updates(self, count: int) -> dict[str, float]:
         """So many updates; returns the metrics of the last one."""
@@ -182,6 +170,9 @@ class SlacTrainer:
             self.progress.updates += 1
         self.progress.seconds = time.monotonic() - self._started_s
         return metrics
+
+    def _log(self, metrics: dict[str, float]) -> None:
+        log_scalars(self._writer, metrics, self.progress.environment_steps, METRICS)
 
     def _batch(self) -> LabelledBatch:
         episodes = self.replay_buffer.sample(self.run.batch_episodes, self.rng)
@@ -198,24 +189,15 @@ class SlacTrainer:
         """Play the policy's mean, and write a row of the result."""
         seeds = seeds_from(SELECTION_SEED, self.run.evaluation_episodes)
         work = Play(self.learner.policy(), seeds, stochastic=False, label_with_expert=False)
-        outcomes = [outcome for _, outcome in collector.play(work)]
-        lengths = [outcome.steps for outcome in outcomes if outcome.success]
-        rate = SuccessRate(len(lengths), len(outcomes))
+        played = collector.play(work)
+        rate, _ = success_of(played)
         progress = self.progress
         progress.seconds = time.monotonic() - self._started_s
-        progress.evaluation_steps += sum(outcome.steps for outcome in outcomes)
+        progress.evaluation_steps += sum(len(episode) for episode, _ in played)
         progress.best_successes = max(rate.successes, progress.best_successes)
         LOGGER.info("after %d environment steps: %s", progress.environment_steps, rate)
-        counts = {
-            "rounds": progress.rounds,
-            "updates": progress.updates,
-            "environment_steps": progress.environment_steps,
-            "seconds": round(progress.seconds, 1),
-            "successes": rate.successes,
-            "episodes": rate.episodes,
-            "mean_length": round(float(np.mean(lengths)) if lengths else float("nan"), 2),
-        }
-        self.folder.append_progress([progress_row(counts, {**metrics, "success": rate.rate})])
+        metrics = {**metrics, "success": rate.rate}
+        self.folder.append_progress([progress_row(progress.row(played), metrics, COLUMNS)])
         return rate
 
     def save(self) -> None:
@@ -249,13 +231,9 @@ class SlacTrainer:
         self.folder.cut_progress("rounds", self.progress.rounds)
 
     def _summary(self) -> dict[str, Any]:
-        counts = {name: value for name, value in vars(self.progress).items() if name != "recent"}
-        seconds = max(self.progress.seconds, 1e-9)
         return {
-            **counts,
+            **self.progress.summary(),
             "latent_updates": min(self.run.latent_updates, self.learner.updates),
-            "environment_steps_per_s": round(self.progress.environment_steps / seconds, 2),
-            "updates_per_s": round(self.progress.updates / seconds, 3),
             "policy_sha256": weights_digest(dict(self.learner.sac.actor.named_parameters())),
         }
 

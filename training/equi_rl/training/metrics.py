@@ -7,7 +7,7 @@ the counts, once per evaluation. A name that is not listed here cannot be logged
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 COUNTS = (
@@ -56,10 +56,15 @@ COLUMNS = (*COUNTS, *METRICS)
 _MISSING = "nan"
 
 
-def log_scalars(writer: Any, metrics: Mapping[str, float], environment_steps: int) -> None:
+def log_scalars(
+    writer: Any,
+    metrics: Mapping[str, float],
+    environment_steps: int,
+    allowed: Sequence[str] = METRICS,
+) -> None:
     """Write metrics to TensorBoard."""
     for name, value in metrics.items():
-        if name not in METRICS:
+        if name not in allowed:
             raise ValueError(
                 f"metric '{name}' is not in equi_rl.training.metrics.METRICS; add it there and"
                 " explain it in metrics.md"
@@ -67,8 +72,10 @@ def log_scalars(writer: Any, metrics: Mapping[str, float], environment_steps: in
         writer.add_scalar(name, value, environment_steps)
 
 
-def progress_row(counts: Mapping[str, Any], metrics: Mapping[str, float]) -> dict[str, Any]:
+def progress_row(
+    counts: Mapping[str, Any], metrics: Mapping[str, float], columns: Sequence[str] = COLUMNS
+) -> dict[str, Any]:
     """A row of `progress.csv`, every column of it; what is not known is `nan`."""
     numbers = {name: f"{value:.6g}" for name, value in metrics.items()}
     known = {**numbers, **counts}
-    return {name: known.get(name, _MISSING) for name in COLUMNS}
+    return {name: known.get(name, _MISSING) for name in columns}

@@ -13,18 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from equi_core.scene_seeds import SELECTION_SEED
-from equi_core.statistics import SuccessRate
 from equi_rl.agents.acting_policy import ActingPolicy
 from equi_rl.agents.learner import DivergedError
 from equi_rl.cluster.pool import Batch
 from equi_rl.training.checkpoints import RunCheckpoints, Snapshot
-from equi_rl.training.collector import Collector, Play, Played, seeds_from
+from equi_rl.training.collector import Collector, Play, seeds_from
 from equi_rl.training.config import RobotRun
 from equi_rl.training.metrics import log_scalars, progress_row
-from equi_rl.training.progress import Progress
+from equi_rl.training.progress import Progress, success_of
 from equi_rl.training.run_folder import RunFolder
 
 LOGGER = logging.getLogger(__name__)
@@ -88,7 +85,7 @@ class PolicySelection:
         self._started = None
         played = started.collector.finish(started.batch)
         self._folder.require_held()
-        rate = SuccessRate(sum(outcome.success for _, outcome in played), len(played))
+        rate, _ = success_of(played)
         then = started.snapshot.progress
         LOGGER.info("after %d rounds: %s", then.rounds, rate)
         for progress in (then, now):
@@ -96,7 +93,8 @@ class PolicySelection:
             progress.evaluation_steps += sum(len(episode) for episode, _ in played)
             progress.best_successes = max(rate.successes, progress.best_successes)
         # A killed run drops a row that has no checkpoint and repairs the link of one that has.
-        self._append_row(then, rate, played, started.metrics)
+        metrics = {**started.metrics, "success": rate.rate}
+        self._folder.append_progress([progress_row(then.row(played), metrics)])
         started.snapshot.write(self._checkpoints, rate)
         self._checkpoints.keep_best(then.rounds, rate.successes)
         if self.writer is not None:
@@ -107,18 +105,3 @@ class PolicySelection:
                 f" episodes each; the best policy so far ({then.best_successes}"
                 f" successes) stays in {self._checkpoints.best}"
             )
-
-    def _append_row(
-        self, then: Progress, rate: SuccessRate, played: Played, metrics: Mapping[str, float]
-    ) -> None:
-        lengths = [len(episode) for episode, outcome in played if outcome.success]
-        counts = {
-            "rounds": then.rounds,
-            "updates": then.updates,
-            "environment_steps": then.environment_steps,
-            "seconds": round(then.seconds, 1),
-            "successes": rate.successes,
-            "episodes": rate.episodes,
-            "mean_length": round(float(np.mean(lengths)) if lengths else float("nan"), 2),
-        }
-        self._folder.append_progress([progress_row(counts, {**metrics, "success": rate.rate})])

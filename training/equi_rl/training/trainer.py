@@ -53,7 +53,7 @@ from equi_rl.training.config import Preset, RobotRun
 from equi_rl.training.demonstration_cache import DemonstrationCache
 from equi_rl.training.malloc import keep_freed_memory
 from equi_rl.training.metrics import log_scalars, progress_row
-from equi_rl.training.progress import Progress, evaluations_due, share_done, updates_for
+from equi_rl.training.progress import Progress, evaluations_due, share_done
 from equi_rl.training.renames import replay_folder
 from equi_rl.training.run_folder import RunFolder, RunFolderError
 from equi_rl.training.selection import PolicySelection
@@ -135,12 +135,8 @@ class RobotTrainer:
                 ("collector", resource.RUSAGE_CHILDREN),
             )
         }
-        seconds = max(self.progress.seconds, 1e-9)
-        counts = {name: value for name, value in vars(self.progress).items() if name != "recent"}
         return {
-            **counts,
-            "environment_steps_per_s": round(self.progress.environment_steps / seconds, 2),
-            "updates_per_s": round(self.progress.updates / seconds, 3),
+            **self.progress.summary(),
             "peak_memory_mib": peak_mib,
             "player_restarts": self.collector.restarts if self.collector else 0,
             "policy_sha256": weights_digest(dict(self.learner.actor.named_parameters())),
@@ -244,22 +240,8 @@ class RobotTrainer:
             )
         )
         metrics = self._updates(self.run.updates_per_round or self.progress.owed_updates)
-        played = collector.fetch()
-        steps_before = self.progress.environment_steps
-        for episode, outcome in played:
-            self.replay_buffer.add(episode)
-            self.progress.environment_steps += len(episode)
-            self.progress.recent.append(outcome.success)
-        del self.progress.recent[:-100]
-        self.progress.episodes += len(played)
-        self.progress.rounds += 1
-        if self.run.updates_per_round == 0:
-            new_steps = self.progress.environment_steps - steps_before
-            self.progress.owed_updates = updates_for(self.run, steps_before, new_steps)
-        clipped = np.concatenate([episode.is_clipped for episode, _ in played])
-        metrics["training_success"] = float(np.mean(self.progress.recent))
-        metrics["clipped_requests"] = float(np.mean(clipped))
-        return metrics
+        earned = 0.0 if self.run.updates_per_round else self.run.updates_per_step
+        return metrics | self.progress.add_round(collector.fetch(), self.replay_buffer, earned)
 
     def _updates(self, count: int, report: Report | None = None) -> dict[str, float]:
         """So many updates; returns the metrics of the last one, which is diagnosed."""
