@@ -23,7 +23,7 @@ COMPARED_SEEDS: Mapping[str, tuple[int, ...]] = {
 """Agents that are compared, and the seeds of each."""
 SEARCHED_AGENTS = ("equi-rsac", "equi-cnn-rsac", "rsac")
 """One of each kind of network; RAD and DrQ have that of `rsac`."""
-SEARCHED_TASK, SEARCHED_RATES = "block_picking", ("6e-3", "2e-3", "6e-4")
+SEARCHED_TASKS, SEARCHED_RATES = ("block_picking", "block_pushing"), ("6e-3", "2e-3", "6e-4")
 """Learning rates of imitation that each of them is given, and where."""
 ACTOR_RATE_AGENTS = ("equi-rsac", "rsac")
 ACTOR_RATE_TASK, ACTOR_RATES = "block_pushing", ("5e-4", "1e-3", "2e-3")
@@ -77,9 +77,10 @@ def learning_rates() -> list[NamedRun]:
     imitation_only = ("--rounds", "1", "--environment-steps", "0", "--evaluation-share", "None")
     imitation = [
         _run(
-            *(SEARCHED_TASK, agent, 0, f"rate-{rate}"),
+            *(task, agent, 0, f"rate-{rate}"),
             ("--imitation.learning-rate", rate, *imitation_only, "--evaluation-episodes", "200"),
         )
+        for task in SEARCHED_TASKS
         for rate in SEARCHED_RATES
         for agent in SEARCHED_AGENTS
     ]
