@@ -107,7 +107,7 @@ def test_every_ablation_changes_the_run(ablation):
 
 @pytest.mark.parametrize(
     ("sweep", "count"),
-    [(reward_runs, 16), (learning_rates, 24), (comparison, 48), (ablations, 22)],
+    [(reward_runs, 16), (learning_rates, 30), (comparison, 48), (ablations, 22)],
 )
 def test_every_run_of_a_sweep_is_accepted_and_has_a_name_of_its_own(sweep, count):
     runs = sweep()

@@ -26,8 +26,8 @@ SEARCHED_AGENTS = ("equi-rsac", "equi-cnn-rsac", "rsac")
 SEARCHED_TASKS, SEARCHED_RATES = ("block_picking", "block_pushing"), ("6e-3", "2e-3", "6e-4")
 """Learning rates of imitation that each of them is given, and where."""
 ACTOR_RATE_AGENTS = ("equi-rsac", "rsac")
-ACTOR_RATE_TASK, ACTOR_RATES = "block_pushing", ("5e-4", "1e-3", "2e-3")
-"""The same for the actor's learning rate while it learns from values."""
+ACTOR_RATES = ("5e-4", "1e-3", "2e-3")
+"""The same for the actor's learning rate while it learns from values, on the hard tasks."""
 
 ABLATIONS: Mapping[str, tuple[str, ...]] = {
     "equivariant_actor_only": ("--agent", "equi-actor-rsac"),
@@ -86,10 +86,11 @@ def learning_rates() -> list[NamedRun]:
     ]
     values = [
         _run(
-            *(ACTOR_RATE_TASK, agent, 0, f"actor-rate-{rate}"),
+            *(task, agent, 0, f"actor-rate-{rate}"),
             ("--asymmetric.actor-learning-rate", rate),
             Preset.BRIEF,
         )
+        for task in HARD_TASKS
         for rate in ACTOR_RATES
         for agent in ACTOR_RATE_AGENTS
     ]
