@@ -59,10 +59,12 @@ def plot_success(
     axis.tick_params(labelsize=7)
 
 
-def save_figure(figure: Any, path: Path, bottom: float = 0.0) -> None:
+def save_figure(figure: Any, path: Path, bottom: float = 0.0, title: str = "") -> None:
     """Write a PNG; `bottom` is the share of the height that stays free below the panels."""
     from matplotlib import pyplot
 
+    if title:
+        figure.suptitle(title, fontsize=11)
     figure.tight_layout(rect=(0, bottom, 1, 1))
     figure.savefig(path, dpi=110)
     pyplot.close(figure)

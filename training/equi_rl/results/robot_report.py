@@ -2,7 +2,7 @@
 """Figures and a table of the runs on robot tasks.
 
 One panel per task and one figure per preset, one curve per agent: mean over seeds and one standard
-deviation. Presets are never drawn together: they do not use the same data. The controls of learning
+deviation, and at the end the 95 % interval of all seeds' episodes. Presets are never drawn together: they do not use the same data. The controls of learning
 from reward are drawn with the agents; runs with another setting that is not the preset's have a
 figure of their own: a small panel each, with its agent as it is.
 """
@@ -120,22 +120,30 @@ def _draw_agents(
     """A panel per task with all agents, and what they must be above."""
     figure, axes = success_figure(len(tasks), len(tasks), (3.6, 3.3))
     for axis, (task, curves) in zip(axes, sorted(tasks.items()), strict=True):
-        for curve in curves:
-            _plot(axis, curve, _COLOURS.get(curve.agent, "#444444"), curve.label)
+        end = max(float(curve.steps[-1]) for curve in curves) / 1e3
+        for number, curve in enumerate(curves):
+            colour = _COLOURS.get(curve.agent, "#444444")
+            _plot(axis, curve, colour, curve.label)
+            _draw_interval(axis, curve, colour, end * (1.02 + 0.012 * number))
         if preset in (Preset.REWARD.value, Preset.BRIEF.value):
             _draw_imitation(axis, curves)
         for control in controls.get(task, []):
             label, style = CONTROLS[control.overrides]
             steps, mean = control.steps / 1e3, control.success.mean(axis=0)
             axis.plot(steps, mean, color=_CONTROL_COLOUR, ls=style, lw=1.2, label=label)
-        name = PRESET_NAMES.get(preset, preset)
-        axis.set_title(f"{task.replace('_', ' ')}, preset {name}", fontsize=10)
+        axis.set_title(task.replace("_", " "), fontsize=10)
     fullest = max(axes, key=lambda axis: len(axis.lines))
     handles, labels = fullest.get_legend_handles_labels()
     of_controls = {_CONTROL, *(label for label, _ in CONTROLS.values())}
     names = [label if label in of_controls else label.rpartition(" (")[0] for label in labels]
     figure.legend(handles, names, fontsize=8, loc="lower center", ncols=4, frameon=False)
-    save_figure(figure, path, bottom=0.05 + 0.05 * -(-len(names) // 4))
+    bottom = 0.05 + 0.05 * -(-len(names) // 4)
+    save_figure(figure, path, bottom, f"preset {PRESET_NAMES.get(preset, preset)}")
+
+
+def _draw_interval(axis: Axes, curve: RobotCurve, colour: str, at: float) -> None:
+    """Wilson's interval of the last evaluation."""
+    axis.vlines(at, *curve.last.interval, color=colour, lw=1.6)
 
 
 def _draw_imitation(axis: Axes, curves: Sequence[RobotCurve]) -> None:
@@ -161,7 +169,7 @@ def _draw_variants(
                 _plot(axis, usual, _COLOURS.get(curve.agent, "#444444"), "as it is")
         _plot(axis, curve, _VARIANT_COLOUR, "changed")
         axis.set_title(fill(f"{task.replace('_', ' ')}: {curve.label}", 38), fontsize=7)
-        axis.legend(fontsize=6, loc="lower right")
+        axis.legend(fontsize=6, loc="best")
     save_figure(figure, path)
 
 
