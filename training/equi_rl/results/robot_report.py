@@ -2,9 +2,10 @@
 """Figures and a table of the runs on robot tasks.
 
 One panel per task and one figure per preset, one curve per agent: mean over seeds and one standard
-deviation, and at the end the 95 % interval of all seeds' episodes. Presets are never drawn together: they do not use the same data. The controls of learning
-from reward are drawn with the agents; runs with another setting that is not the preset's have a
-figure of their own: a small panel each, with its agent as it is.
+deviation, and at the end the 95 % interval of all seeds' episodes. Presets are never drawn
+together: they do not use the same data. The controls of learning from reward are drawn with the
+agents; runs with another setting that is not the preset's have a figure of their own: a small panel
+each, with its agent as it is.
 """
 
 from __future__ import annotations
