@@ -7,8 +7,10 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 
 from equi_rl.cli.report import main
+from equi_rl.results import robot_report
 from equi_rl.results.robot_curves import collect_robot_runs, read_robot_runs, robot_curves
 from equi_rl.results.robot_report import CONTROLS, write_robot_report
 from equi_rl.training.presets import robot_run
@@ -139,3 +141,16 @@ def test_controls_are_drawn_with_the_agents_and_not_as_variants(tmp_path):
     # without their agent there is nothing that they control
     alone = [run for run in collect_robot_runs(tmp_path / "runs") if run.overrides]
     assert "robot_brief_variants.png" in {p.name for p in write_robot_report(alone, tmp_path)}
+
+
+def test_the_last_evaluation_of_all_seeds_is_drawn_with_its_interval(tmp_path, monkeypatch):
+    write_run(tmp_path / "a", [(100, 2), (200, 6)], seed=0)
+    write_run(tmp_path / "b", [(100, 4), (200, 8)], seed=1)
+    drawn = []
+    monkeypatch.setattr(robot_report, "save_figure", lambda figure, *_: drawn.append(figure))
+    write_robot_report(collect_robot_runs(tmp_path), tmp_path / "docs")
+    (figure,) = drawn
+    bars = [line for line in figure.axes[0].collections if isinstance(line, LineCollection)]
+    ((low, high),) = [bar.get_segments()[0][:, 1] for bar in bars]
+    # Wilson's formula for 14 of 20, z = 1.96, by hand.
+    assert (low, high) == pytest.approx((0.481, 0.855), abs=1e-3)

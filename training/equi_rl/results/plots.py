@@ -60,7 +60,7 @@ def plot_success(
 
 
 def save_figure(figure: Any, path: Path, bottom: float = 0.0, title: str = "") -> None:
-    """Write a PNG; `bottom` is the share of the height that stays free below the panels."""
+    """Write a PNG, titled; `bottom` is the share of the height that stays free below the panels."""
     from matplotlib import pyplot
 
     if title:

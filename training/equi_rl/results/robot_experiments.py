@@ -27,7 +27,8 @@ SEARCHED_TASKS, SEARCHED_RATES = ("block_picking", "block_pushing"), ("6e-3", "2
 """Learning rates of imitation that each of them is given, and where."""
 ACTOR_RATE_AGENTS = ("equi-rsac", "rsac")
 ACTOR_RATES = ("5e-4", "1e-3", "2e-3")
-"""The same for the actor's learning rate while it learns from values, on the hard tasks."""
+"""Learning rates of the actor while it learns from values; each of these agents is given all of
+them, on both hard tasks."""
 
 ABLATIONS: Mapping[str, tuple[str, ...]] = {
     "equivariant_actor_only": ("--agent", "equi-actor-rsac"),

@@ -62,12 +62,12 @@ def log_scalars(
     environment_steps: int,
     allowed: Sequence[str] = METRICS,
 ) -> None:
-    """Write metrics to TensorBoard."""
+    """Write metrics to TensorBoard; ``allowed`` are the learner's METRICS."""
     for name, value in metrics.items():
         if name not in allowed:
             raise ValueError(
-                f"metric '{name}' is not in equi_rl.training.metrics.METRICS; add it there and"
-                " explain it in metrics.md"
+                f"metric '{name}' is not in this learner's METRICS; add it there and explain it on"
+                " the page of its metrics"
             )
         writer.add_scalar(name, value, environment_steps)
 
