@@ -252,6 +252,18 @@ def demo_launch(
 
 
 @pytest.fixture
+def quiet_and_contained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Keep log files out of the home folder, and the environment as it was."""
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("log")))
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
 def launch_file(tmp_path: Path) -> Callable[[str], str]:
     """Write a launch file with the given entities; return its path."""
 
