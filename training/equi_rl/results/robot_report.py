@@ -49,6 +49,8 @@ CONTROLS = {
 """Controls of every claim that reward teaches, by what differs from the preset: their name, and the
 style of their line in the figure of the agents."""
 _VARIANTS_PER_ROW = 5
+_TASKS_PER_ROW = 2
+"""Wide panels: a page shows the figure a hand's breadth wide."""
 
 
 def write_robot_report(runs: Sequence[EvaluatedRun], out: Path) -> list[Path]:
@@ -119,7 +121,7 @@ def _draw_agents(
     path: Path,
 ) -> None:
     """A panel per task with all agents, and what they must be above."""
-    figure, axes = success_figure(len(tasks), len(tasks), (3.6, 3.3))
+    figure, axes = success_figure(len(tasks), _TASKS_PER_ROW, (4.6, 3.0))
     for axis, (task, curves) in zip(axes, sorted(tasks.items()), strict=True):
         end = max(float(curve.steps[-1]) for curve in curves) / 1e3
         for number, curve in enumerate(curves):
@@ -138,7 +140,8 @@ def _draw_agents(
     of_controls = {_CONTROL, *(label for label, _ in CONTROLS.values())}
     names = [label if label in of_controls else label.rpartition(" (")[0] for label in labels]
     figure.legend(handles, names, fontsize=8, loc="lower center", ncols=4, frameon=False)
-    bottom = 0.05 + 0.05 * -(-len(names) // 4)
+    rows_of_names, rows = -(-len(names) // 4), -(-len(tasks) // _TASKS_PER_ROW)
+    bottom = (0.05 + 0.06 * rows_of_names) / rows
     save_figure(figure, path, bottom, f"preset {PRESET_NAMES.get(preset, preset)}")
 
 
