@@ -120,6 +120,28 @@ def test_letting_go_of_what_was_pressed_is_no_contact() -> None:
         assert monitor.contact(now) == ""
 
 
+def test_an_arm_that_has_let_go_notices_the_next_contact_as_finely_as_any() -> None:
+    rng = np.random.default_rng(5)
+    bias = np.array([6.0, -4.0, 9.0])
+    per_cycle_n = CONFIG.near_surface_speed_m_s * PERIOD_S * 25_000.0
+    for _ in range(50):
+        monitor = started(bias, rng)
+        for _ in range(30):  # the step before ends pressed, and stays so after its back-off
+            monitor.see(reading(bias + np.array([0.0, 0.0, 60.0]) + rng.normal(0.0, 3.0, 3)))
+        monitor.begin_step()
+        falling = np.linspace(60.0, 0.0, 25)
+        rising = np.arange(1, 10) * per_cycle_n
+        assert rising[-1] == pytest.approx(72.0), "less than three millimetres of a stiff arm"
+        noticed_at_n = None
+        for pressed_n in (*falling, *np.zeros(10), *rising):
+            now = reading(bias + np.array([0.0, 0.0, pressed_n]) + rng.normal(0.0, 3.0, 3))
+            monitor.see(now)
+            if monitor.contact(now):
+                noticed_at_n = pressed_n
+                break
+        assert noticed_at_n in rising, noticed_at_n
+
+
 def test_an_arm_held_back_from_its_target_is_in_contact_without_any_force() -> None:
     monitor = started(np.zeros(3), np.random.default_rng(4))
     now = reading(np.zeros(3), lag_m=0.009)
