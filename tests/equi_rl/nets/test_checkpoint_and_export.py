@@ -255,6 +255,33 @@ def test_the_card_of_a_shipped_policy_tells_all_that_varied_in_training(folder, 
     assert "size, mass, friction, calibration error, latency and depth noise" in card
 
 
+@pytest.mark.parametrize(
+    ("progress", "expected"),
+    [
+        (
+            "rounds,updates,environment_steps,seconds,successes,episodes\n"
+            "0,2000,3379,276.2,75,100\n12,4000,20000,900.0,90,100\n25,6000,41047,1700.0,97,100\n",
+            "on the 100 selection scenes | 0.750 (75/100, 95 % 0.657 to 0.825);"
+            " this policy on them 0.970 (97/100, 95 % 0.915 to 0.990) |",
+        ),
+        (None, "not known: exported without its run folder"),
+    ],
+)
+def test_the_card_of_a_policy_that_learned_from_reward_shows_imitation_alone(
+    progress, expected, folder, tmp_path
+):
+    def learn_from_reward(description):
+        provenance = description["contract"]["provenance"]
+        provenance |= {"preset": "deploy", "environment_steps": 41047}
+
+    rewrite(folder, learn_from_reward)
+    if progress is not None:
+        (tmp_path / "progress.csv").write_text(progress)
+    run_folder = None if progress is None else tmp_path
+    export(load_checkpoint(folder), tmp_path / "model", run_folder=run_folder)
+    assert expected in (tmp_path / "model" / "MODEL_CARD.md").read_text()
+
+
 def test_an_interrupted_write_is_recognised(folder):
     # The tensors of the next checkpoint arrived, its description did not.
     (folder / TENSORS_FILE).write_bytes(save({"actor.x": torch.zeros(1)}))

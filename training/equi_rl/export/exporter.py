@@ -33,6 +33,7 @@ from equi_rl.nets.checkpoint import JSON_FILE, Checkpoint, load_checkpoint
 from equi_rl.nets.config import NetworkConfig
 from equi_rl.nets.networks import Actor
 from equi_rl.training.evaluation import Evaluation
+from equi_rl.training.run_folder import RunFolder
 
 WEIGHTS_FILE = "policy.safetensors"
 CONTRACT_FILE = "contract.json"
@@ -61,7 +62,8 @@ def export(
         folder: model folder; made if need be.
         evaluation_folder: of equi-evaluate on these very weights; its success rates replace those
             of the checkpoint's selection, and its videos go along.
-        run_folder: the run whose learning curve is drawn.
+        run_folder: the run whose learning curve is drawn, and whose imitation alone stands on the
+            card of a policy that learned from reward.
     """
     evaluation = None
     if evaluation_folder is not None:
@@ -97,11 +99,11 @@ def export(
     remove_evidence(folder)
     if evaluation_folder is not None:
         copy_evaluation(evaluation_folder, folder)
-    if run_folder is not None:
-        draw_curve(run_folder, folder)
-    write_atomically(
-        folder / CARD_FILE, model_card(contract, actor, evaluation, images_in(folder)).encode()
-    )
+    progress = [] if run_folder is None else RunFolder(run_folder).read_progress()
+    if progress:
+        draw_curve(progress, folder)
+    card = model_card(contract, actor, evaluation, images_in(folder), progress)
+    write_atomically(folder / CARD_FILE, card.encode())
     contract.save(folder / CONTRACT_FILE)
     return contract
 

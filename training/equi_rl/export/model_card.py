@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from equi_core.belief.probe_file import CARD_FILE as PROBE_CARD_FILE
@@ -18,8 +18,8 @@ from equi_core.statistics import SuccessRate
 from equi_rl.nets.equivariance import ElementError, actor_errors
 from equi_rl.nets.layers import count_parameters
 from equi_rl.nets.networks import Actor
+from equi_rl.training.config import LEARN_FROM_VALUES
 from equi_rl.training.evaluation import RESULT_FILE, Evaluation
-from equi_rl.training.run_folder import RunFolder
 
 CARD_FILE = "MODEL_CARD.md"
 CURVE_FILE = "curve.png"
@@ -52,8 +52,9 @@ def model_card(
     actor: Actor,
     evaluation: Evaluation | None,
     images: Sequence[str] = (),
+    progress: Sequence[Mapping[str, str]] = (),
 ) -> str:
-    """The card as Markdown; `images` lie beside it."""
+    """The card as Markdown; `images` lie beside it, `progress` are the rows of the run's file."""
     config, origin = actor.config, contract.provenance
     errors = actor_errors(actor, steps=20, episodes=2, seed=0)
     exact = [error for error in errors if error.exact_on_pixels]
@@ -72,6 +73,7 @@ def model_card(
         "|---|---|",
         f"| agent, preset, seed | {origin.agent}, {origin.preset}, {origin.seed} |",
         f"| trained by | {_PRESETS.get(origin.preset, 'unknown')} |",
+        *_imitation_alone(contract, progress),
         f"| environment steps, gradient steps | {origin.environment_steps:,},"
         f" {origin.gradient_steps:,} |",
         f"| code version | {origin.code_version} |",
@@ -136,6 +138,24 @@ def _measured(contract: PolicyContract, evaluation: Evaluation | None) -> list[s
     return [*lines, "", f"Failures: {', '.join(failures) or 'none'}."]
 
 
+def _imitation_alone(contract: PolicyContract, progress: Sequence[Mapping[str, str]]) -> list[str]:
+    """The control of a policy that learned from reward: the same run before any reward."""
+    origin = contract.provenance
+    if origin.preset not in {preset.value for preset in LEARN_FROM_VALUES}:
+        return []
+    before = next((row for row in progress if row["rounds"] == "0"), None)
+    after = next(
+        (row for row in progress if int(row["environment_steps"]) == origin.environment_steps), None
+    )
+    if before is None or after is None:
+        return ["| control, imitation alone | not known: exported without its run folder |"]
+    rates = [SuccessRate(int(row["successes"]), int(row["episodes"])) for row in (before, after)]
+    return [
+        "| control, imitation alone: the same run before it saw any reward, on the"
+        f" {rates[0].episodes} selection scenes | {rates[0]}; this policy on them {rates[1]} |"
+    ]
+
+
 def images_in(folder: Path) -> list[str]:
     """Names of the curve and videos that lie in a model folder."""
     return [name for name in _PICTURES if (folder / name).is_file()]
@@ -156,14 +176,13 @@ def copy_evaluation(evaluation: Path, model: Path) -> None:
             shutil.copyfile(video, model / f"{name}.gif")
 
 
-def draw_curve(run_folder: Path, model: Path) -> None:
+def draw_curve(rows: Sequence[Mapping[str, str]], model: Path) -> None:
     """Success over environment steps on the selection scenes, with Wilson intervals."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    rows = RunFolder(run_folder).read_progress()
     steps = [int(row["environment_steps"]) for row in rows]
     rates = [SuccessRate(int(row["successes"]), int(row["episodes"])) for row in rows]
     figure, axis = pyplot.subplots(figsize=(4.6, 2.8))
