@@ -132,6 +132,39 @@ def test_a_box_is_all_that_lies_within_its_half_extents(seed):
     assert fused.points_on_robot == (int(reach.max() < 0),)
 
 
+@pytest.mark.parametrize("offset_px", [0.0, 0.2, 0.4, 0.6, 0.8])
+def test_an_object_is_as_wide_as_rays_through_the_pixels_centres_see_it(offset_px):
+    """The highest point of each whole pixel would make it up to a pixel wider on both sides."""
+    width_m, spacing_m = 0.05, 0.0008
+    middle = TCP[:2] + offset_px * IMAGE.pixel_m
+    along = np.arange(-0.06, 0.06, spacing_m)
+    across, down = np.meshgrid(along, along, indexing="ij")
+    on_block = np.maximum(np.abs(across), np.abs(down)) <= width_m / 2
+    points = np.column_stack(
+        [middle[0] + across.ravel(), middle[1] + down.ravel(), 0.05 * on_block.ravel()]
+    )
+    fused = fuse_clouds([seen_by(FROM_THE_LEFT, points)], TCP, IMAGE, height_range_m=HEIGHTS_M)
+
+    centres_m = pixel_centres_m(IMAGE) + TCP[0] - middle[0]
+    hit = np.abs(centres_m) <= width_m / 2
+    seen = (fused.height_m > 0.025).any(axis=0), (fused.height_m > 0.025).any(axis=1)
+    assert abs(int(seen[0].sum()) - int(hit.sum())) <= 1
+    assert abs(int(seen[1].sum()) - int(hit.sum())) <= 1
+    widths = [int(axis.sum()) * IMAGE.pixel_m for axis in seen]
+    assert max(widths) - width_m < 0.8 * IMAGE.pixel_m
+
+
+def test_where_no_point_is_near_a_centre_the_pixel_takes_any():
+    corner_m = TCP + [0.45 * IMAGE.pixel_m, 0.45 * IMAGE.pixel_m, 0.0]
+    corner_m[:2] += pixel_centres_m(IMAGE)[10]
+    corner_m[2] = 0.03
+    fused = fuse_clouds(
+        [seen_by(FROM_THE_LEFT, corner_m[None])], TCP, IMAGE, height_range_m=HEIGHTS_M
+    )
+    assert fused.height_m[10, 10] == pytest.approx(0.03, abs=1e-6)
+    assert np.isfinite(fused.height_m).sum() == 1
+
+
 def test_heights_outside_the_plausible_range_are_dropped():
     fused = fuse_clouds(
         [seen_by(FROM_THE_LEFT, [[0.5, 0, -0.3], [0.5, 0, 0.9]])],

@@ -3,7 +3,9 @@
 
 This is the robot's way to the heights that `image` draws from. Each point is moved
 to base_link, dropped if it lies outside the view or on the robot, and kept if it is the highest
-over its pixel. What the cameras could not see stays NaN until
+near the centre of its pixel, or the highest in the pixel where none is near the centre. Training
+casts a ray through the centre: the highest of a whole pixel would make every object half a pixel
+wider on each side. What the cameras could not see stays NaN until
 `equi_core.observation.height_repair` fills it.
 """
 
@@ -22,6 +24,8 @@ from equi_core.observation.image import FloatImage, ObservationError
 _NO_CAPSULES = np.zeros((0, 7))
 _NO_BOXES = np.zeros((0, 15))
 _CHUNK = 1024
+_NEAR_CENTRE_PX = 0.25
+"""Points so near the centre of a pixel, along both axes, count before all others of the pixel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,8 @@ def fuse_clouds(
         raise ObservationError(f"TCP position {tcp.tolist()} must be three finite coordinates [m]")
     capsules = _rows(robot_capsules_m, _NO_CAPSULES, "capsules")
     boxes = _rows(robot_boxes_m, _NO_BOXES, "boxes")
-    height_m = np.full((image.size_px, image.size_px), np.nan, dtype=np.float32)
+    anywhere_m = np.full((image.size_px, image.size_px), np.nan, dtype=np.float32)
+    height_m = anywhere_m.copy()
     in_view, on_robot = [], []
     for index, cloud in enumerate(clouds):
         points = _float_rows(cloud.points_m, index)
@@ -90,10 +95,12 @@ def fuse_clouds(
             height_range_m[1],
             capsules,
             boxes,
+            anywhere_m,
             height_m,
         )
         in_view.append(int(seen))
         on_robot.append(int(dropped))
+    np.copyto(height_m, anywhere_m, where=np.isnan(height_m))
     return HeightMap(height_m, tuple(in_view), tuple(on_robot))
 
 
@@ -119,14 +126,24 @@ def _float_rows(points_m: NDArray[np.float32], index: int) -> NDArray[np.float32
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "arcp"})
 def _splat(  # type: ignore[no-untyped-def]
-    points, base_from_camera, tcp_x, tcp_y, pixel_m, z_low, z_high, capsules, boxes, height_m
+    points,
+    base_from_camera,
+    tcp_x,
+    tcp_y,
+    pixel_m,
+    z_low,
+    z_high,
+    capsules,
+    boxes,
+    anywhere_m,
+    centre_m,
 ):
-    """Write the highest height per pixel into height_m; returns (points kept, points on robot).
+    """Write the highest height per pixel, and near its centre; returns (points kept, on robot).
 
     Points are taken in chunks: a first loop without branches, which the compiler vectorises,
     finds their pixels; a second one looks only at those over the image. Most points fall outside.
     """
-    size = height_m.shape[0]
+    size = anywhere_m.shape[0]
     count = points.shape[0]
     per_pixel = 1.0 / pixel_m
     half = size / 2.0
@@ -143,7 +160,7 @@ def _splat(  # type: ignore[no-untyped-def]
     r23 = base_from_camera[2, 3]
     lowest_robot = _lowest(capsules, boxes)
     edge = np.float32(size)
-    zero = np.float32(0.0)
+    zero, middle, near = np.float32(0.0), np.float32(0.5), np.float32(_NEAR_CENTRE_PX)
     rows = np.empty(_CHUNK, dtype=np.float32)
     columns = np.empty(_CHUNK, dtype=np.float32)
     kept, on_robot = 0, 0
@@ -173,8 +190,11 @@ def _splat(  # type: ignore[no-untyped-def]
                     continue
             kept += 1
             row, column = int(row_position), int(column_position)
-            if not (height_m[row, column] >= z):
-                height_m[row, column] = z
+            if not (anywhere_m[row, column] >= z):
+                anywhere_m[row, column] = z
+            off_row, off_column = row_position - row - middle, column_position - column - middle
+            if abs(off_row) <= near and abs(off_column) <= near and not (centre_m[row, column] >= z):
+                centre_m[row, column] = z
     return kept, on_robot
 
 
