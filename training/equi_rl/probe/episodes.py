@@ -9,7 +9,7 @@ is noise of its own, not chance in the choice of scenes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from equi_rl.sim.scene import ObjectKind, Scene, SceneObject, WorldState
 
 FloatArray = NDArray[np.float64]
 
-_MOVED_M = 0.001
+_MOVED_M = 1e-4
 """An object further than this from its start was touched."""
 
 
@@ -43,17 +43,21 @@ class ProbeEpisode:
     movable: int
     """Index of the movable object."""
     contact_step: int
-    """First observation after something was touched; T if nothing was."""
+    """First observation after something was touched, in this episode or its twin: until then they
+    are the same. T if nothing was."""
     success: bool
 
 
 def play_pair(env: HiddenPropertyEnv, policy: ActingPolicy, seed: int) -> list[ProbeEpisode]:
     """Play the scene of a seed and its twin with the hidden property exchanged."""
     scene = env.scene_of_seed(seed)
-    return [
+    pair = [
         _play(env, policy, seed, scene, swapped=False),
         _play(env, policy, seed, scene.with_mobility_swapped(), swapped=True),
     ]
+    # Fingers that graze a block show in the twin in which it moves, and were there in both.
+    first = min(episode.contact_step for episode in pair)
+    return [replace(episode, contact_step=first) for episode in pair]
 
 
 def _play(
