@@ -155,7 +155,7 @@ def test_an_object_is_as_wide_as_rays_through_the_pixels_centres_see_it(offset_p
 
 
 def test_where_no_point_is_near_a_centre_the_pixel_takes_any():
-    corner_m = TCP + [0.45 * IMAGE.pixel_m, 0.45 * IMAGE.pixel_m, 0.0]
+    corner_m = TCP + 0.45 * IMAGE.pixel_m * np.array([1.0, 1.0, 0.0])
     corner_m[:2] += pixel_centres_m(IMAGE)[10]
     corner_m[2] = 0.03
     fused = fuse_clouds(

@@ -86,6 +86,23 @@ def test_every_task_runs_with_it(task):
     made.close()
 
 
+def test_widened_objects_grow_by_a_ring_of_one_pixel_at_most_and_lose_nothing():
+    heights = np.zeros((20, 20), dtype=np.float32)
+    heights[8:12, 8:12] = 0.05
+    quiet = {"depth_noise_m": 0.0, "missing_fraction": 0.0, "missing_patches": 0.0}
+    ring = np.zeros((20, 20), dtype=bool)
+    ring[7:13, 8:12] = ring[8:12, 7:13] = True
+
+    whole = DomainRandomisation(widened_share=(1.0, 1.0), **quiet)
+    assert_array_equal(whole.disturbed(heights, np.random.default_rng(0)) > 0.0, ring)
+
+    half = DomainRandomisation(widened_share=(0.5, 0.5), **quiet)
+    seen = half.disturbed(heights, np.random.default_rng(0)) > 0.0
+    assert seen[heights > 0.0].all()
+    assert not seen[~ring].any()
+    assert 0 < (seen & (heights == 0.0)).sum() < 16
+
+
 def test_missing_pixels_take_the_nearest_measured_height():
     heights = np.arange(16, dtype=np.float32).reshape(4, 4)
     missing = np.zeros((4, 4), dtype=bool)
@@ -103,7 +120,12 @@ def test_the_default_variation_changes_nothing(env):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"size_scale": (1.2, 0.8)}, {"missing_fraction": 1.0}, {"depth_noise_m": -1.0}],
+    [
+        {"size_scale": (1.2, 0.8)},
+        {"missing_fraction": 1.0},
+        {"depth_noise_m": -1.0},
+        {"widened_share": (0.2, 1.2)},
+    ],
 )
 def test_a_range_that_means_nothing_is_refused_by_name(changes):
     with pytest.raises(ValueError, match=next(iter(changes))):

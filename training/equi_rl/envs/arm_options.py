@@ -6,9 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from equi_rl.sim.physics_config import PhysicsConfig
-from equi_rl.sim.stiff_arm import StiffArm
+from equi_rl.sim.stiff_arm import FINE_SOLVER_ITERATIONS, StiffArm
 
 
 def arm_options(*, stiff: bool) -> tuple[tuple[str, Any], ...]:
     """Keyword arguments of `make_env` for that arm."""
-    return (("physics", PhysicsConfig(stiff_arm=StiffArm())),) if stiff else ()
+    if not stiff:
+        return ()
+    physics = PhysicsConfig(contact_solver_iterations=FINE_SOLVER_ITERATIONS, stiff_arm=StiffArm())
+    return (("physics", physics),)

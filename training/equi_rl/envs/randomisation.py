@@ -18,6 +18,8 @@ from scipy import ndimage
 from equi_rl.sim.scene import ObjectKind, Scene
 
 Range = tuple[float, float]
+_BESIDE = ndimage.generate_binary_structure(2, 1)
+"""A pixel and the four beside it."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,9 @@ class DomainRandomisation:
     """How much of each motion is still to come when the image is taken [s]: a late command."""
     depth_noise_m: float = 0.001
     """Standard deviation of the depth of each pixel and frame [m]."""
+    widened_share: Range = (0.0, 0.8)
+    """Share of the pixels beside something higher that show its height: stereo cameras make
+    objects wider. Drawn for every frame."""
     missing_fraction: float = 0.01
     """Share of pixels, alone, without a measurement."""
     missing_patches: float = 2.0
@@ -76,6 +81,10 @@ class DomainRandomisation:
                 raise ValueError(f"randomisation.{name} = {(low, high)} must be 0 < low <= high")
         if not 0 <= self.latency_s[0] <= self.latency_s[1] < math.inf:
             raise ValueError(f"randomisation.latency_s = {self.latency_s} must be 0 <= low <= high")
+        if not 0 <= self.widened_share[0] <= self.widened_share[1] <= 1:
+            raise ValueError(
+                f"randomisation.widened_share = {self.widened_share} must be 0 <= low <= high <= 1"
+            )
         for name in ("calibration_offset_m", "depth_noise_m", "missing_patches"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"randomisation.{name} = {getattr(self, name)} must be >= 0")
@@ -98,8 +107,12 @@ class DomainRandomisation:
     def disturbed(
         self, height_m: NDArray[np.float32], rng: np.random.Generator
     ) -> NDArray[np.float32]:
-        """Heights (S, S) as a depth camera might deliver them: noisy, holes filled."""
-        noisy = height_m + rng.normal(0.0, self.depth_noise_m, height_m.shape)
+        """Heights (S, S) as a depth camera might deliver them: wide, noisy, holes filled."""
+        widened = ndimage.grey_dilation(height_m, footprint=_BESIDE, mode="nearest")
+        wide = rng.random(height_m.shape) < rng.uniform(*self.widened_share)
+        noisy = np.where(wide, widened, height_m) + rng.normal(
+            0.0, self.depth_noise_m, height_m.shape
+        )
         missing = rng.random(height_m.shape) < self.missing_fraction
         rows, columns = np.indices(height_m.shape)
         for _ in range(rng.poisson(self.missing_patches)):

@@ -22,6 +22,7 @@ from equi_core.motion import ur5_kinematics as kinematics
 from equi_core.motion.blocked_step import (
     BACK_OFF_M,
     MOST_BACK_OFF_M,
+    PRESSED_MORE_N,
     RELIEF_STEP_M,
     blocked_step,
 )
@@ -117,6 +118,7 @@ class World:
         self._iterations = self.config.free_solver_iterations
         stiff = self.config.stiff_arm
         self._sense = None if stiff is None else ContactSense(stiff, self.config.tick_s)
+        self.solve_finely(False)
         self._commanded_pose = np.zeros(4)  # turns of an earlier episode's wrist do not count
         self._command_from(joints)
 
@@ -207,11 +209,8 @@ class World:
             self.arm.stream(joints, speed)
             self._advance(config.steps_per_command)
             if self._sense is not None:
-                displacement_m = self._displacement_m(path[tick])
-                if self._sense.touches(displacement_m):
+                if self._sense.touches(self._displacement_m(path[tick])):
                     return self._stop_on_path(target)
-                lag_m = float(np.linalg.norm(displacement_m))
-                self.solve_finely(self.gripper.holding or lag_m > config.resisted_lag_m)
             elif tick % 2 == 1:
                 lag_m = self._lag_m(path[tick])
                 if lag_m > config.blocked_lag_m:
@@ -302,6 +301,8 @@ class World:
     def solve_finely(self, finely: bool) -> None:
         """Choose how exactly contacts are solved from now on: a squeezed object needs it."""
         config = self.config
+        # A stiff arm always does: a block that sinks into a finger would not be felt.
+        finely = finely or self._sense is not None
         wanted = config.contact_solver_iterations if finely else config.free_solver_iterations
         if wanted != self._iterations:
             self._require_client().setPhysicsEngineParameter(numSolverIterations=wanted)
@@ -324,7 +325,7 @@ class World:
         """Give up a blocked move: hold the point of the straight path that was reached."""
         start, start_rad = self._commanded_pose, self._commanded_rad
         pose = tcp_pose_of(self.arm.measured()[0])
-        back_off_m = BACK_OFF_M
+        back_off_m, pressed_n = BACK_OFF_M, math.inf
         while True:
             blocked = blocked_step(start, target, pose[:3, 3], float(yaw_of(pose)), back_off_m)
             joints = kinematics.straight_path(
@@ -336,10 +337,16 @@ class World:
             self.arm.set_joint_targets(joints.tolist())
             self._commanded_rad, self._commanded_pose = joints, held
             self._settle_arm(joints)
-            released = self._sense is None or not self._sense.presses(self._displacement_m(joints))
-            if released or back_off_m >= MOST_BACK_OFF_M:
+            sense = self._sense
+            if sense is None or not sense.presses(self._displacement_m(joints)):
                 break
-            back_off_m += RELIEF_STEP_M
+            if sense.force_n > pressed_n + PRESSED_MORE_N:  # drawn along, it is pushed off its way
+                self._command_from(self.arm.measured()[0])
+                self.arm.set_joint_targets(self._commanded_rad.tolist())
+                break
+            if back_off_m >= MOST_BACK_OFF_M:
+                break
+            back_off_m, pressed_n = back_off_m + RELIEF_STEP_M, sense.force_n
         self._blocked = True
         return False
 

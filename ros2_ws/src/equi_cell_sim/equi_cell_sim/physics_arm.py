@@ -20,6 +20,7 @@ from equi_core.motion.ur5_kinematics import HOME_RAD
 from equi_rl.sim.arm import POSITION_GAIN
 from equi_rl.sim.gripper import FORCE_RANGE_N, SPEED_RANGE_M_S
 from equi_rl.sim.scene import Scene, SceneObject
+from equi_rl.sim.stiff_arm import FINE_SOLVER_ITERATIONS
 from equi_rl.sim.world import PhysicsConfig, World
 from ur_emulator.arms import GRIPPER_STROKE_M, SceneRefusedError, lagged
 from ur_emulator.mechanics.contact import Obstacle
@@ -31,11 +32,6 @@ FloatArray = NDArray[np.float64]
 
 # Physics steps per second: the first multiple of the controller's rate that the contacts need.
 _PHYSICS_RATE_HZ = {125: 250, 500: 500}
-# A grasp lasts through motions here, not for one step as in training: with fewer iterations what is
-# held slips out of the fingers (7 of 12 lifts were lost with 20, none with these).
-_CONTACT_SOLVER_ITERATIONS = 100
-_FELT_N = 2.5
-"""Above what a stiff arm feels in free motion [N]."""
 # An arm that was held back and slips free returns to its path no faster than this beyond the path's
 # own speed. The motors alone would make 13 mm at 0.6 m/s, which no controller lets an arm do.
 _CATCH_UP_RAD_S = 0.35
@@ -119,7 +115,7 @@ class PhysicsArm:
         self.world = World(
             PhysicsConfig(
                 rate_hz=_PHYSICS_RATE_HZ[rate_hz],
-                contact_solver_iterations=_CONTACT_SOLVER_ITERATIONS,
+                contact_solver_iterations=FINE_SOLVER_ITERATIONS,
             )
         )
         self._free_lead_rad = _CATCH_UP_RAD_S / (POSITION_GAIN * _PHYSICS_RATE_HZ[rate_hz])
@@ -132,14 +128,14 @@ class PhysicsArm:
 
     def follow(self, target_rad: FloatArray, target_speeds: FloatArray, period_s: float) -> None:
         """Stream the target to the motors and let one period pass."""
-        if self._stiffness_n_m > 0:
+        if self._is_stiff:
             self._stream_stiffly(target_rad, period_s)
         else:
             lead_rad = self._free_lead_rad + np.abs(target_speeds) * period_s
             near_rad = np.clip(target_rad, self.joints_rad - lead_rad, self.joints_rad + lead_rad)
             self.world.arm.set_joint_targets(near_rad.tolist(), target_speeds.tolist())
         gripper = self.world.gripper
-        self.world.solve_finely(gripper.holding or gripper.resisted or self._is_held_back)
+        self.world.solve_finely(self._is_stiff or gripper.holding or gripper.resisted)
         self.world.step_physics(period_s)
         gripper.update(period_s)
         self.joints_rad, self.speeds_rad_s = self.world.arm.measured()
@@ -147,13 +143,13 @@ class PhysicsArm:
         self._publish_shapes(period_s)
 
     @property
-    def _is_held_back(self) -> bool:
-        """Whether a stiff arm feels something, be it a block that it drags.
+    def _is_stiff(self) -> bool:
+        """Whether contact shows as force: then it must be solved finely from its first moment.
 
-        Solved coarsely, a block that is pressed against another sinks in by millimetres: nothing is
-        felt for a while, and then the arm is thrown back.
+        Solved coarsely until something is felt, a block under a finger sinks in by millimetres, and
+        the arm is thrown back when the solver changes: protective stops that no robot would make.
         """
-        return float(np.linalg.norm(self.contact_wrench[:3])) > _FELT_N
+        return self._stiffness_n_m > 0
 
     def _stream_stiffly(self, target_rad: FloatArray, period_s: float) -> None:
         """Follow the target with the lag of a real arm's joints, whatever stands in the way."""
@@ -169,7 +165,7 @@ class PhysicsArm:
         The physics' own contact forces are no measure: its motors push with all their torque as
         soon as anything resists.
         """
-        if self._stiffness_n_m <= 0:
+        if not self._is_stiff:
             return
         tool = self.flange_from_tcp
         wanted_m = self.kinematics.base_from_tcp(self._unhindered_rad, tool)[:3, 3]

@@ -13,7 +13,12 @@ from equi_control.rtde.rtde_link import RtdeLink
 from equi_control.servo.config import ServoConfig
 from equi_control.servo.contact import ContactMonitor
 from equi_control.servo.streamer import Streamer
-from equi_core.motion.blocked_step import BACK_OFF_M, MOST_BACK_OFF_M, RELIEF_STEP_M
+from equi_core.motion.blocked_step import (
+    BACK_OFF_M,
+    MOST_BACK_OFF_M,
+    PRESSED_MORE_N,
+    RELIEF_STEP_M,
+)
 
 # Contact is looked for until this long after the stream has ended.
 _AFTER_STREAM_S = 0.5
@@ -30,6 +35,7 @@ class ContactYielding:
         self._geometry = config.link.geometry
         self._monitor = ContactMonitor(config, period_s)
         self._relief_m = 0.0
+        self._pressed_n = math.inf
         self._pressed_at = np.eye(4)
         self._under_way_s = -math.inf
         self._rested_at = np.full(3, math.nan)
@@ -74,7 +80,7 @@ class ContactYielding:
             return True
         self.blocked = True
         self.contacts += 1
-        self._relief_m = BACK_OFF_M
+        self._relief_m, self._pressed_n = BACK_OFF_M, math.inf
         self.message = f"contact: {contact}"
         # At once, and at real-time priority: until the controller takes up its brake, which can
         # last on a busy computer, it must not press on to what was streamed last.
@@ -100,10 +106,23 @@ class ContactYielding:
             streamer.restart_at(here)
 
     def _relieve(self, streamer: Streamer, reading: Reading) -> None:
-        """Take a blocked arm back while it still presses, by millimetres."""
-        if not streamer.trajectory.finished or self._relief_m >= MOST_BACK_OFF_M:
+        """Take a blocked arm back while it still presses, by millimetres.
+
+        Where that makes it press more, it gives up its way and stands where it was pushed to.
+        """
+        if not streamer.trajectory.finished:
             return
         self._monitor.contact(reading)
-        if self._monitor.force_n > self._config.contact_force_n / 2:
+        force_n, before_n = self._monitor.force_n, self._pressed_n
+        if not force_n > self._config.contact_force_n / 2:
+            return
+        if force_n > before_n + PRESSED_MORE_N:
+            here = self._geometry.to_task(reading.base_link_from_tcp)
+            given_m = float(np.linalg.norm(here[:3, 3] - self._pressed_at[:3, 3]))
+            if given_m <= _MOST_GIVEN_WAY_M:
+                streamer.restart_at(here)
+                self._relief_m = MOST_BACK_OFF_M
+        elif self._relief_m < MOST_BACK_OFF_M:
             self._relief_m += RELIEF_STEP_M
+            self._pressed_n = force_n
             streamer.yield_to_contact(self._pressed_at, self._relief_m)

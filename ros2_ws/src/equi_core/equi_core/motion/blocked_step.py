@@ -24,6 +24,9 @@ MOST_BACK_OFF_M = 5e-3
 """How far behind the start of the step it may be taken back: the start may be pressed already."""
 RELIEF_STEP_M = 1e-3
 """A blocked arm that still presses is taken back further, in steps of this."""
+PRESSED_MORE_N = 8.0
+"""An arm that presses by so much more after it was taken back is held where it stands: what it
+presses on, a tilted block perhaps, rises under it while it is drawn along."""
 LEANING_M = 1.5e-3
 """A rising arm that is this far beside its path leans on something."""
 

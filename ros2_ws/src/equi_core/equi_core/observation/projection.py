@@ -193,7 +193,11 @@ def _splat(  # type: ignore[no-untyped-def]
             if not (anywhere_m[row, column] >= z):
                 anywhere_m[row, column] = z
             off_row, off_column = row_position - row - middle, column_position - column - middle
-            if abs(off_row) <= near and abs(off_column) <= near and not (centre_m[row, column] >= z):
+            if (
+                abs(off_row) <= near
+                and abs(off_column) <= near
+                and not (centre_m[row, column] >= z)
+            ):
                 centre_m[row, column] = z
     return kept, on_robot
 
