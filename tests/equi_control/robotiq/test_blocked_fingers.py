@@ -117,6 +117,20 @@ def test_what_is_held_cannot_keep_the_fingers_from_opening(
     assert not worker.report.holding
 
 
+def test_nearly_open_fingers_that_meet_something_at_once_hold_it(
+    worker: GripperWorker, emulator: EmulatorProcess
+) -> None:
+    """One finger beside a rigid block that is not in the middle stops both."""
+    ask_for(worker, 0.04)
+    emulator.api.request("place_object", width_m=0.0812)
+
+    ask_for(worker, 1.0)
+
+    assert worker.report.opening > 0.94
+    assert worker.report.holding
+    assert not worker.report.jammed
+
+
 def test_fully_open_fingers_that_do_not_close_are_jammed(
     worker: GripperWorker, emulator: EmulatorProcess
 ) -> None:

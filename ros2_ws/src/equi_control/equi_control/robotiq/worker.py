@@ -32,7 +32,9 @@ _STILL_S = 0.15
 _STILL_ANYWAY_S = 0.6
 _SENT = 0.06
 _MOVED = 0.012
-_FULLY_OPEN = 0.95
+# Nothing is as wide as this. A little less open, one finger may stand beside a rigid object that is
+# not in the middle, and a policy seldom asks for more.
+_FULLY_OPEN = 0.99
 # Something beside the fingers can keep them from opening, and the arm then takes them away from it.
 # After so many requests in a row that did not move them it is no longer believed.
 _REFUSALS_UNTIL_JAM = 5
