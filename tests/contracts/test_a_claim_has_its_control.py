@@ -80,3 +80,12 @@ def test_shipped_policies_that_saw_no_reward_say_so(repository_root: Path) -> No
         text = card.read_text()
         if ", ship, " in text:
             assert "No reward was used" in text, card
+
+
+def test_shipped_policies_that_learned_from_reward_show_imitation_alone(
+    repository_root: Path,
+) -> None:
+    for card in sorted((repository_root / "models").glob("*/MODEL_CARD.md")):
+        text = card.read_text()
+        if any(f", {preset}, " in text for preset in LEARNING):
+            assert "| control, imitation alone: the same run" in text, card

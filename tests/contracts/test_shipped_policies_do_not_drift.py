@@ -2,11 +2,12 @@
 """Law: a shipped policy stays the policy that was measured.
 
 `stored/shipped_policy_actions.npz` holds the first steps of one episode per task: what the policy
-saw, what was executed, and its actions. They were recorded anew when the weights were stored once
-per tied filter, which rounds them: `action_before_tying` are those of the release in which the
-success was measured. The largest difference found then was 1.43e-6, and the bound on it below was
-set after that; it says how much tying changed, not how much may change from now on. The policy for
-drawers was trained later; it saw the stored observations of its predecessor.
+saw, what was executed, and its actions. Each was recorded when its policy was exported; the policy
+for drawers saw the stored observations of its predecessor. The policies for pulling and pushing are
+older than the form in which filters are stored once, which rounds them: `action_before_tying` are
+those of the release in which their success was measured. The largest difference found then was
+1.43e-6, and the bound on it below was set after that; it says how much tying changed, not how much
+may change from now on.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def test_a_shipped_policy_gives_the_stored_actions_on_the_stored_observations(
     np.testing.assert_allclose(actions, stored[f"{task}.action"], atol=1e-6)
 
 
-@pytest.mark.parametrize("task", TASKS[:3])
+@pytest.mark.parametrize("task", ["block_pulling", "block_pushing"])
 def test_tying_the_filters_changed_the_actions_by_rounding_only(task, repository_root):
     actions, stored = replayed(task, repository_root)
     before = stored[f"{task}.action_before_tying"]
