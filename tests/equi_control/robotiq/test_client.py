@@ -178,25 +178,49 @@ def test_a_request_that_was_dropped_is_not_carried_out_when_the_gripper_comes_ba
         worker.stop()
 
 
+def asks_to_activate(emulator: EmulatorProcess) -> bool:
+    with socket.create_connection((emulator.address, 63352), 10.0) as port:
+        port.sendall(b"GET ACT\n")
+        return port.recv(100).strip() == b"ACT 1"
+
+
 def test_an_activation_that_was_dropped_is_withdrawn_before_the_power_returns(
     gripper: RobotiqClient, emulator: EmulatorProcess
 ) -> None:
-    def asks_to_activate() -> bool:
-        with socket.create_connection((emulator.address, 63352), 10.0) as port:
-            port.sendall(b"GET ACT\n")
-            return port.recv(100).strip() == b"ACT 1"
-
     emulator.api.request("gripper_power", on=False)
     worker = GripperWorker(RobotiqClient(emulator.address, timeout_s=5.0))
     worker.start()
     try:
         wait_for(lambda: worker.report.connected and not worker.report.active, "without power")
         worker.activate(within_s=600.0)
-        wait_for(asks_to_activate, "activation asked for")
+        wait_for(lambda: asks_to_activate(emulator), "activation asked for")
 
         worker.drop_unsent()
-        wait_for(lambda: not asks_to_activate(), "activation withdrawn")
+        wait_for(lambda: not asks_to_activate(emulator), "activation withdrawn")
     finally:
+        emulator.api.request("gripper_power", on=True)
+        worker.stop()
+
+
+def test_an_activation_is_withdrawn_even_if_the_connection_broke_meanwhile(
+    emulator: EmulatorProcess,
+) -> None:
+    emulator.api.request("clear_faults")
+    emulator.api.request("gripper_power", on=False)
+    worker = GripperWorker(RobotiqClient(emulator.address, timeout_s=1.0))
+    worker.start()
+    try:
+        wait_for(lambda: worker.report.connected, "without power")
+        worker.activate(within_s=600.0)
+        wait_for(lambda: asks_to_activate(emulator), "activation asked for")
+        emulator.api.request("drop", service="gripper", fraction=1.0)
+        wait_for(lambda: not worker.report.connected, "connection lost")
+
+        worker.drop_unsent()
+        emulator.api.request("clear_faults")
+        wait_for(lambda: not asks_to_activate(emulator), "activation withdrawn")
+    finally:
+        emulator.api.request("clear_faults")
         emulator.api.request("gripper_power", on=True)
         worker.stop()
 

@@ -50,7 +50,7 @@ def test_one_model_is_shown_by_name_and_by_path(zoo, capsys, monkeypatch):
     assert main(["show", "block_picking"]) == 0
     by_name = capsys.readouterr().out
     assert "84 x 84 px over 0.4 m" in by_name
-    assert "7,091, 1,500" in by_name
+    assert "41,060, 5,825" in by_name
     monkeypatch.chdir(zoo)
     assert main(["show", "block_picking/"]) == 0
     assert capsys.readouterr().out == by_name

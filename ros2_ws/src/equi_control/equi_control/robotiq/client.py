@@ -149,12 +149,17 @@ class RobotiqClient:
         self._set(ACT=0)
         self._set(ATR=0)
         self._wait_for("STA", 0, deadline_s)
-        self._set(ACT=1)
         try:
+            self._set(ACT=1)
             self._wait_for("STA", _ACTIVE, deadline_s, is_wanted)
         except GripperError:
             self._set(ACT=0)
             raise
+
+    def withdraw_activation(self) -> None:
+        """Tell a gripper that is not active not to become so."""
+        if self._get("STA") != _ACTIVE:
+            self._set(ACT=0)
 
     def move(self, closedness: float, speed: int = 255, force: int = 0) -> None:
         """Start to move to a closedness, 0 open .. 1 closed; returns when the request is taken.

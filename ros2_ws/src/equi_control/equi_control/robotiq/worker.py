@@ -68,6 +68,8 @@ class GripperWorker:
         self._report = GripperReport()
         self._activate_by_s: float | None = None
         """Until when activation is wanted; None if it is not."""
+        self._left_asked = False
+        """Whether the gripper may still be asked to activate: the connection broke before it was."""
         self._position: int | None = None
         self._still_since_s = 0.0
         self._request: tuple[int, float] | None = None
@@ -160,6 +162,9 @@ class GripperWorker:
 
     def _serve(self) -> None:
         self._client.connect()
+        if self._left_asked:
+            self._client.withdraw_activation()
+            self._left_asked = False
         while not self._stop.is_set():
             self._activate_if_asked()
             with self._lock:
@@ -177,7 +182,9 @@ class GripperWorker:
             return
         left_s = by_s - time.monotonic()
         if left_s > 0.0:
+            self._left_asked = True
             self._client.activate(left_s, lambda: self._activate_by_s == by_s)
+            self._left_asked = False
         with self._lock:
             if self._activate_by_s == by_s:
                 self._activate_by_s = None
