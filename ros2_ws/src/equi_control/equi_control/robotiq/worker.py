@@ -69,7 +69,7 @@ class GripperWorker:
         self._activate_by_s: float | None = None
         """Until when activation is wanted; None if it is not."""
         self._left_asked = False
-        """Whether the gripper may still be asked to activate: the connection broke before it was."""
+        """Whether the gripper may still be told to activate: the connection broke meanwhile."""
         self._position: int | None = None
         self._still_since_s = 0.0
         self._request: tuple[int, float] | None = None
