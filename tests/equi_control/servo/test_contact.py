@@ -120,6 +120,20 @@ def test_letting_go_of_what_was_pressed_is_no_contact() -> None:
         assert monitor.contact(now) == ""
 
 
+def test_sliding_along_what_was_pressed_is_no_contact() -> None:
+    """Or an arm that leans on something rigid could never leave it: every step would be blocked."""
+    rng = np.random.default_rng(6)
+    bias = np.array([6.0, -4.0, 9.0])
+    monitor = started(bias, rng)
+    for _ in range(30):
+        monitor.see(reading(bias + np.array([0.0, 0.0, 60.0]) + rng.normal(0.0, 3.0, 3)))
+    monitor.begin_step()
+    for pressed_n in (*np.linspace(60.0, 25.0, 10), *np.linspace(25.0, 60.0, 6), *[60.0] * 10):
+        now = reading(bias + np.array([0.0, 0.0, pressed_n]) + rng.normal(0.0, 3.0, 3))
+        monitor.see(now)
+        assert monitor.contact(now) == ""
+
+
 def test_an_arm_that_has_let_go_notices_the_next_contact_as_finely_as_any() -> None:
     rng = np.random.default_rng(5)
     bias = np.array([6.0, -4.0, 9.0])

@@ -81,8 +81,9 @@ class ContactLaw:
     def begin_step(self) -> None:
         """A new target: what is felt now is the new zero, unless the arm still presses.
 
-        Then the old zero stays, and only a force beyond the least since the start is contact:
-        letting go must not look like it, and an arm that has let go must feel as finely as any.
+        Then the old zero stays, and only a force beyond that at the start is contact: letting go,
+        and sliding along what is pressed, must not look like it. Once it has let go, the arm feels
+        as finely as any.
         """
         if self._forces:
             now = np.median(self._forces, axis=0)
@@ -107,7 +108,8 @@ class ContactLaw:
         now = forces[-self._mean_count :].mean(axis=0)
         baseline = now if self._baseline is None else self._baseline
         self.force_n = float(np.linalg.norm(now - baseline))
-        self._pressed_n = min(self._pressed_n, self.force_n)
+        if self.force_n < limits.force_n / 2:
+            self._pressed_n = 0.0
         more_n = self.force_n - self._pressed_n
         growth_n_s = 0.0
         span = self._mean_count + self._growth_count
