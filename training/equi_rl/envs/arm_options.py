@@ -6,12 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from equi_rl.sim.physics_config import PhysicsConfig
-from equi_rl.sim.stiff_arm import FINE_SOLVER_ITERATIONS, StiffArm
+from equi_rl.sim.stiff_arm import StiffArm
 
 
 def arm_options(*, stiff: bool) -> tuple[tuple[str, Any], ...]:
     """Keyword arguments of `make_env` for that arm."""
-    if not stiff:
-        return ()
-    physics = PhysicsConfig(contact_solver_iterations=FINE_SOLVER_ITERATIONS, stiff_arm=StiffArm())
-    return (("physics", physics),)
+    return (("physics", PhysicsConfig(stiff_arm=StiffArm())),) if stiff else ()

@@ -19,7 +19,8 @@ from equi_core.motion.contact_law import ContactLaw, ContactLimits
 FloatArray = NDArray[np.float64]
 
 FINE_SOLVER_ITERATIONS = 100
-"""Of contacts with a stiff arm. With 20, what is held slips out of the fingers (7 of 12 lifts)."""
+"""Of contacts with a stiff arm, always, and of every grasp in the simulated cell: with 20, what is
+held slips out of the fingers (7 of 12 lifts)."""
 _REST_CYCLES = 16
 """More cycles than the law looks back on: a force at rest stays the same."""
 

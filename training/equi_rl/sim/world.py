@@ -37,7 +37,7 @@ from equi_rl.sim.physics_config import PhysicsConfig, TimeSplit
 from equi_rl.sim.raycast import ShapeTable, cast_heights
 from equi_rl.sim.robot_model import TCP_FROM_TOOL0_M, description_path, robot_model
 from equi_rl.sim.scene import Scene, WorldState
-from equi_rl.sim.stiff_arm import ContactSense
+from equi_rl.sim.stiff_arm import FINE_SOLVER_ITERATIONS, ContactSense
 
 FloatArray = NDArray[np.float64]
 
@@ -301,9 +301,9 @@ class World:
     def solve_finely(self, finely: bool) -> None:
         """Choose how exactly contacts are solved from now on: a squeezed object needs it."""
         config = self.config
-        # A stiff arm always does: a block that sinks into a finger would not be felt.
-        finely = finely or self._sense is not None
         wanted = config.contact_solver_iterations if finely else config.free_solver_iterations
+        if self._sense is not None:  # a block that sinks into a finger would not be felt
+            wanted = FINE_SOLVER_ITERATIONS
         if wanted != self._iterations:
             self._require_client().setPhysicsEngineParameter(numSolverIterations=wanted)
             self._iterations = wanted
